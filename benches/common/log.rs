@@ -10,7 +10,11 @@ use swarm::domain::effect::{self, Effect, Purpose, Saved};
 use swarm::domain::event::{Event, Mark};
 use swarm::domain::evolve::evolve;
 use swarm::domain::ids::{IdeaId, Oid, ProfileName};
-use swarm::domain::observation::{Observation, Outcome, RunEnd, RunEndKind};
+use swarm::domain::observation::{Observation, RunEnd, RunEndKind};
+use swarm::domain::outcome::{
+    BuildMergeOutcome, InboxArchived, LandOutcome, Outcome, SaveWorkOutcome, SealOutcome,
+    StopDelivered, VerifyReady, WorktreePrepared, WorktreeReleased,
+};
 use swarm::domain::settings::{Mode, Settings};
 use swarm::domain::signal::Signal;
 use swarm::domain::state::State;
@@ -149,7 +153,7 @@ impl Maker {
             let outcome = self.outcome(&effect)?;
             self.observe(&Observation::EffectDone {
                 effect: id,
-                outcome,
+                outcome: Ok(outcome),
             })?;
         }
         Ok(())
@@ -209,47 +213,45 @@ impl Maker {
         Ok(match effect {
             Effect::PrepareWorktree(_) => {
                 let head = self.oid()?;
-                Outcome::WorktreePrepared {
-                    base: head.clone(),
-                    head,
-                }
+                let base = head.clone();
+                WorktreePrepared { head, base }.into()
             }
             Effect::Run(effect::Run { purpose, .. }) => {
                 let iteration = matches!(purpose, Purpose::Iteration { .. });
                 let head = if iteration { Some(self.oid()?) } else { None };
                 let how = RunEndKind::Exited { code: 0 };
-                Outcome::RunEnded(RunEnd {
+                Outcome::Run(RunEnd {
                     stdout_bytes: 900,
                     duration_ms: 60_000,
                     head,
                     ..RunEnd::new(how)
                 })
             }
-            Effect::StopRun(_) => Outcome::StopDelivered,
-            Effect::Seal(_) => Outcome::Sealed {
+            Effect::StopRun(_) => StopDelivered.into(),
+            Effect::Seal(_) => Outcome::Seal(SealOutcome::Sealed {
                 head: self.oid()?,
                 committed: false,
-            },
+            }),
             Effect::BuildMerge(effect::BuildMerge { known_target, .. }) => {
                 let first = self.oid()?;
                 let target = known_target.clone().unwrap_or(first);
-                Outcome::Built {
+                Outcome::BuildMerge(BuildMergeOutcome::Built {
                     commit: self.oid()?,
                     target,
                     resolved: vec![],
-                }
+                })
             }
-            Effect::SaveWork(_) => Outcome::WorkSaved {
+            Effect::SaveWork(_) => Outcome::SaveWork(SaveWorkOutcome::Saved {
                 saved: Saved {
                     tip: self.oid()?,
                     wip: None,
                 },
                 committed: false,
-            },
-            Effect::PrepareVerify(_) => Outcome::VerifyReady,
-            Effect::Land(_) => Outcome::Landed,
-            Effect::ReleaseWorktree(_) => Outcome::Released { kept: None },
-            Effect::ArchiveInbox(_) => Outcome::Done,
+            }),
+            Effect::PrepareVerify(_) => VerifyReady.into(),
+            Effect::Land(_) => LandOutcome::Landed.into(),
+            Effect::ReleaseWorktree(_) => WorktreeReleased { kept: None }.into(),
+            Effect::ArchiveInbox(_) => InboxArchived.into(),
             Effect::MakeCheckpoint(_)
             | Effect::DeleteCheckpoint(_)
             | Effect::CheckRollback(_)

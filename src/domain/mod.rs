@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | [`command`], [`observation`], [`rejection`] | input from people and from drivers; why a command was refused |
 //! | [`decide`] | the rules: input and state in, events and effects out |
-//! | [`event`], [`effect`] | what happened; what to do outside |
+//! | [`event`], [`effect`], [`outcome`] | what happened; what to do outside; what it led to |
 //! | [`state`], [`evolve`], [`lifecycle`] | the state; how an event changes it; its phases |
 //! | [`scheduling`], [`retention`] | which idea is next; what may be deleted |
 //! | [`signal`], [`session`], [`usage`], [`verdict`] | what an agent's program signals, resumes, uses and reports |
@@ -24,6 +24,7 @@ pub mod hook;
 pub mod ids;
 pub mod lifecycle;
 pub mod observation;
+pub mod outcome;
 pub mod rejection;
 pub mod retention;
 pub mod scheduling;

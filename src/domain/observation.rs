@@ -1,15 +1,12 @@
 //! What the shell saw, always with the run or effect that it belongs to. An observation of
 //! something that is over changes nothing.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
-use super::effect::{ConflictLevel, Saved};
-use super::ids::{EffectId, IdeaId, Oid, RunId};
+use super::ids::{EffectId, Oid, RunId};
+use super::outcome::{Failure, Outcome};
 use super::session::SessionId;
 use super::signal::Signal;
-use super::state::checkpoint::{Checkpoint, IdeaThen};
 use super::usage::{Bill, Usage};
 use super::verdict::Verdict;
 
@@ -67,7 +64,7 @@ pub enum Observation {
         /// The effect.
         effect: EffectId,
         /// How.
-        outcome: Outcome,
+        outcome: Result<Outcome, Failure>,
     },
     /// The wall clock went back.
     ClockWentBack {
@@ -104,164 +101,6 @@ impl std::fmt::Display for RunEndKind {
             Self::Lost => f.write_str("its runner was killed"),
         }
     }
-}
-
-/// How an effect ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(clippy::large_enum_variant)] // there are few at a time
-pub enum Outcome {
-    /// The worktree is there; its branch stands at `head`, `base` is where it left the target.
-    WorktreePrepared {
-        /// The branch's commit.
-        head: Oid,
-        /// Where it left the target.
-        base: Oid,
-    },
-    /// The run is over.
-    RunEnded(RunEnd),
-    /// The stop was delivered, or nothing was there to stop.
-    StopDelivered,
-    /// Where the branch stands.
-    Sealed {
-        /// The branch's commit.
-        head: Oid,
-        /// Whether leftovers were committed.
-        committed: bool,
-    },
-    /// The work in progress is kept by its commits.
-    WorkSaved {
-        /// Where.
-        saved: Saved,
-        /// Whether something was uncommitted.
-        committed: bool,
-    },
-    /// The worktree is in a state that only its agent can end (a merge or rebase in progress, a
-    /// branch left behind).
-    Unsealable {
-        /// What was found.
-        message: String,
-    },
-    /// The merged commit exists.
-    Built {
-        /// The merge commit.
-        commit: Oid,
-        /// The target's commit that it was built on.
-        target: Oid,
-        /// Files whose conflict was SIMPLE and is resolved.
-        resolved: Vec<String>,
-    },
-    /// The branch holds nothing that the target lacks.
-    NothingToMerge {
-        /// The target's commit.
-        target: Oid,
-    },
-    /// The merge has a conflict.
-    Conflicted {
-        /// The target's commit.
-        target: Oid,
-        /// Who can resolve it.
-        level: ConflictLevel,
-        /// Where.
-        files: Vec<String>,
-    },
-    /// The branch as it was queued does not fit the target any more, and somebody has brought it
-    /// onto that by hand.
-    BroughtOver {
-        /// Where it leaves the target now.
-        base: Oid,
-        /// Where it stands.
-        head: Oid,
-    },
-    /// The target no longer contains the commit where it was last seen.
-    TargetRewritten {
-        /// Where it is now.
-        found: Oid,
-        /// Ideas that had landed on it and that it has no longer.
-        dropped: Vec<IdeaId>,
-    },
-    /// The merged tree is checked out.
-    VerifyReady,
-    /// The target contains the commit.
-    Landed,
-    /// The target is not where it was expected.
-    TargetMoved {
-        /// Where it is.
-        found: Oid,
-    },
-    /// The user's checkout is in the way.
-    CheckoutBlocked {
-        /// Why.
-        reason: String,
-        /// Which files.
-        files: Vec<String>,
-    },
-    /// The target is merged into the worktree, but for these files.
-    ResolutionStarted {
-        /// The branch's commit.
-        head: Oid,
-        /// Files in conflict; none: the merge is concluded.
-        files: Vec<String>,
-        /// Work that it was concluded without.
-        left_out: Option<LeftOut>,
-    },
-    /// The merge in the worktree is concluded.
-    ResolutionFinished {
-        /// The branch's commit.
-        head: Oid,
-        /// Work that it was concluded without.
-        left_out: Option<LeftOut>,
-    },
-    /// Files are still in conflict.
-    StillConflicted {
-        /// The files, relative to the repository.
-        files: Vec<String>,
-    },
-    /// The checkpoint is on disk.
-    CheckpointMade(Box<Checkpoint>),
-    /// The rollback can be done; it makes this of the ideas.
-    RollbackReady(BTreeMap<IdeaId, IdeaThen>),
-    /// The target is at the commit.
-    TargetMovedTo,
-    /// The worktree is given back.
-    Released {
-        /// Where the git repositories are now that the agent had made inside it, if there were any.
-        kept: Option<String>,
-    },
-    /// Nothing to tell.
-    Done,
-    /// It could not be done.
-    Failed {
-        /// What kind of failure.
-        kind: FailureKind,
-        /// What, why and what to do.
-        message: String,
-    },
-}
-
-/// What a conflict was settled without.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeftOut {
-    /// Files that the work changed and that are as the target has them.
-    pub files: Vec<String>,
-    /// Files that only the target changed and that are as they were before.
-    pub undone: Vec<String>,
-    /// The reference that has the work.
-    pub kept: String,
-}
-
-/// Kinds of failure that are treated differently.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum FailureKind {
-    /// No room on the disk: nobody's fault, try again later.
-    NoSpace,
-    /// Something about the whole repository that only a person can put right: every idea would meet
-    /// it.
-    Repository,
-    /// The agent's program is missing, not executable or not configured.
-    AgentUnusable,
-    /// Anything else.
-    Other,
 }
 
 /// How a run ended.

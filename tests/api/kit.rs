@@ -24,7 +24,8 @@ use swarm::domain::effect::Effect;
 use swarm::domain::event::Event;
 use swarm::domain::evolve::evolve;
 use swarm::domain::ids::{CheckpointName, EffectId, Oid};
-use swarm::domain::observation::{Observation, Outcome};
+use swarm::domain::observation::Observation;
+use swarm::domain::outcome::{Failure, Outcome, WorktreePrepared};
 use swarm::domain::settings::{Mode, Settings};
 use swarm::domain::state::State;
 use swarm::domain::time::Timestamp;
@@ -341,7 +342,20 @@ impl World {
     }
 
     /// Waits for the effect that fits, and ends it.
-    pub async fn finish(&self, fits: impl Fn(&Effect) -> bool, outcome: Outcome) -> EffectId {
+    pub async fn finish(
+        &self,
+        fits: impl Fn(&Effect) -> bool,
+        outcome: impl Into<Outcome>,
+    ) -> EffectId {
+        self.end_effect(fits, Ok(outcome.into())).await
+    }
+
+    /// Waits for the effect that fits; it ends like this.
+    pub async fn end_effect(
+        &self,
+        fits: impl Fn(&Effect) -> bool,
+        outcome: Result<Outcome, Failure>,
+    ) -> EffectId {
         let mut seq = self.handle.seq();
         let effect = loop {
             let found = self.handle.read(|state| {
@@ -438,7 +452,7 @@ pub async fn working_agent(world: &World) -> (String, String) {
     let id = added["id"].as_str().unwrap();
     let path = format!("ideas/{id}/assign");
     client.post(&path, &serde_json::json!({})).await.unwrap();
-    let prepared = Outcome::WorktreePrepared {
+    let prepared = WorktreePrepared {
         head: oid('a'),
         base: oid('a'),
     };

@@ -3,17 +3,17 @@
 use serde_json::json;
 use swarm::api::client::Stream;
 use swarm::domain::effect::{self, Effect, Purpose};
-use swarm::domain::observation::{Outcome, RunEnd, RunEndKind};
+use swarm::domain::observation::{RunEnd, RunEndKind};
 
 use crate::kit::{World, current_run, oid, refused, working_agent, write_output};
 
-fn ended(code: i32, stdout_bytes: u64) -> Outcome {
-    Outcome::RunEnded(RunEnd {
+fn ended(code: i32, stdout_bytes: u64) -> RunEnd {
+    RunEnd {
         stdout_bytes,
         duration_ms: 5_000,
         head: Some(oid('a')),
         ..RunEnd::new(RunEndKind::Exited { code })
-    })
+    }
 }
 
 fn is_iteration(effect: &Effect) -> bool {

@@ -9,7 +9,7 @@ use swarm::domain::event::{
     AttemptMoved, EffectFinished, Event, MergeConflicted, MergeMoved, MergeQueued,
 };
 use swarm::domain::lifecycle::{AttemptPhase, MergePhase};
-use swarm::domain::observation::Outcome;
+use swarm::domain::outcome::FinishResolutionOutcome;
 
 use crate::kit::{World, oid, refused, working_agent};
 
@@ -69,7 +69,10 @@ fn is_finish(effect: &Effect) -> bool {
 async fn what_is_still_in_conflict_is_a_refusal_with_the_files() {
     let world = conflicted().await;
     let files = vec!["a.txt".into()];
-    let finish = world.finish(is_finish, Outcome::StillConflicted { files });
+    let finish = world.finish(
+        is_finish,
+        FinishResolutionOutcome::StillConflicted { files },
+    );
     let (answer, _) = tokio::join!(resolve(&world), finish);
     let (status, code, message) = refused(answer);
     assert_eq!((status, code.as_str()), (409, "NOT_RESOLVED"));
@@ -83,7 +86,7 @@ async fn what_is_settled_is_answered_when_it_was_judged() {
     let head = oid('d');
     let finish = world.finish(
         is_finish,
-        Outcome::ResolutionFinished {
+        FinishResolutionOutcome::Finished {
             head,
             left_out: None,
         },
@@ -115,7 +118,7 @@ async fn two_who_ask_get_one_judgement() {
         world
             .finish(
                 is_finish,
-                Outcome::ResolutionFinished {
+                FinishResolutionOutcome::Finished {
                     head,
                     left_out: None,
                 },

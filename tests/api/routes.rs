@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use swarm::api::ReloadError;
 use swarm::domain::effect::{self, Effect};
 use swarm::domain::event::{Event, Learned, MergeMoved, MergeQueued, TargetRewritten, TargetSeen};
-use swarm::domain::observation::Outcome;
+use swarm::domain::outcome::{Failure, FailureKind};
 
 use crate::kit::{World, oid, refused, working_agent};
 
@@ -363,12 +363,12 @@ async fn merges_and_ended_agents_have_the_fields_that_are_described() {
     let merges = client.get("merges").await.unwrap();
     assert_eq!(merges[0]["files"], json!(["f"]));
     described.check(&json!({"items": {"$ref": "#/Merge"}}), &merges, "merges");
-    let failed = Outcome::Failed {
-        kind: swarm::domain::observation::FailureKind::AgentUnusable,
+    let failed = Failure {
+        kind: FailureKind::AgentUnusable,
         message: "no such program".into(),
     };
     let fits = |effect: &Effect| matches!(effect, Effect::Run(effect::Run { run: this, .. }) if *this == run);
-    world.finish(fits, failed).await;
+    world.end_effect(fits, Err(failed)).await;
     let status = client.get("status").await.unwrap();
     assert!(!status["needsYou"].as_array().unwrap().is_empty());
     described.check(&json!({"$ref": "#/Status"}), &status, "status");

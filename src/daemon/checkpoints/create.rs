@@ -12,14 +12,12 @@ use super::{reference, tag_of};
 use crate::crash;
 use crate::daemon::actor::handle::Handle;
 use crate::daemon::effects::context::DriverContext;
-use crate::daemon::effects::outcome::failed;
-use crate::daemon::effects::outcome::{oid, ours};
+use crate::daemon::effects::failure::{oid, ours};
 use crate::domain::effect::{self, Effect};
-use crate::domain::ids::{CheckpointName, EffectId};
-use crate::domain::observation::Outcome;
-use crate::domain::state::checkpoint::{Reason, SavedWork, Unfinished, unfinished};
+use crate::domain::ids::EffectId;
+use crate::domain::outcome::Failure;
+use crate::domain::state::checkpoint::{Checkpoint, Reason, SavedWork, Unfinished, unfinished};
 use crate::domain::state::{IdeaStatus, State};
-use crate::domain::time::Timestamp;
 use crate::git::{self, GitError, KeptWork, Snapshot};
 
 /// Worktrees that are read side by side.
@@ -28,10 +26,7 @@ const AT_ONCE: usize = 4;
 /// What is asked for.
 struct Wanted<'a> {
     id: EffectId,
-    name: &'a CheckpointName,
-    reason: Reason,
-    target: &'a str,
-    at: Timestamp,
+    effect: &'a effect::MakeCheckpoint,
 }
 
 /// The state to keep: as soon as nothing is landing any more.
@@ -54,47 +49,32 @@ pub(in crate::daemon) fn create(
     context: &DriverContext,
     state: &State,
     id: EffectId,
-    effect: &Effect,
-) -> Result<Outcome, GitError> {
-    let Effect::MakeCheckpoint(effect::MakeCheckpoint {
-        name,
-        reason,
-        target,
-        at,
-    }) = effect
-    else {
-        return Ok(failed("this effect is not a checkpoint"));
-    };
-    let wanted = Wanted {
-        id,
-        name,
-        reason: *reason,
-        target,
-        at: *at,
-    };
+    effect: &effect::MakeCheckpoint,
+) -> Result<Box<Checkpoint>, Failure> {
+    let name = &effect.name;
     match file::read(&context.paths, name) {
-        Ok((file, sha256)) if file.op == id => {
-            return Ok(Outcome::CheckpointMade(Box::new(file.checkpoint(sha256))));
-        }
-        Err(FileFault::Missing(_)) => {}
+        Ok((file, sha256)) if file.op == id => Ok(Box::new(file.checkpoint(sha256))),
+        Err(FileFault::Missing(_)) => Wanted { id, effect }.make(context, state),
         Ok(_) | Err(_) => {
             let path = file::path_of(&context.paths, name);
-            return Ok(failed(format!(
+            Err(Failure::other(format!(
                 "{} is there already, and not of this checkpoint; choose another name, or move the \
                 file away",
                 path.display()
-            )));
+            )))
         }
     }
-    wanted.make(context, state)
 }
 
 impl Wanted<'_> {
-    fn make(&self, context: &DriverContext, state: &State) -> Result<Outcome, GitError> {
-        let commit = match self.commit(context)? {
-            Ok(commit) => commit,
-            Err(why) => return Ok(failed(why)),
-        };
+    fn make(&self, context: &DriverContext, state: &State) -> Result<Box<Checkpoint>, Failure> {
+        let effect::MakeCheckpoint {
+            name,
+            reason,
+            target,
+            at,
+        } = self.effect;
+        let commit = self.commit(context)?;
         let works = unfinished(state);
         let goes_on = |work: &Unfinished| state.agents.contains_key(&work.agent);
         let live: Vec<bool> = works.iter().map(goes_on).collect();
@@ -103,30 +83,27 @@ impl Wanted<'_> {
             (if goes_on { &mut agents } else { &mut kept }).extend(saved);
         }
         crash::point("checkpoint.work-kept");
-        let message = format!(
-            "Checkpoint {} of {}\n\nSwarm-Op: {}\n",
-            self.name, self.target, self.id
-        );
+        let message = format!("Checkpoint {name} of {target}\n\nSwarm-Op: {}\n", self.id);
         let tag = context.repo.create_tag(
-            &tag_of(self.name),
+            &tag_of(name),
             commit,
             &message,
             &context.repo.identity()?,
-            self.at,
+            *at,
         )?;
         crash::point("checkpoint.tagged");
         let statuses =
             |(id, idea): (&_, &crate::domain::state::Idea)| (Clone::clone(id), idea.status);
         let file = CheckpointFile {
             version: file::VERSION,
-            name: self.name.clone(),
-            created_at: self.at,
-            reason: self.reason,
+            name: name.clone(),
+            created_at: *at,
+            reason: *reason,
             git_commit: ours(commit),
-            git_tag: tag_of(self.name),
+            git_tag: tag_of(name),
             tag_object: ours(tag),
             op: self.id,
-            target: self.target.to_owned(),
+            target: target.clone(),
             seq: state.seq,
             idea_states: state
                 .ideas
@@ -137,32 +114,32 @@ impl Wanted<'_> {
             kept_work: kept,
             state_snapshot: state.clone(),
         };
-        let path = file::path_of(&context.paths, self.name);
+        let path = file::path_of(&context.paths, name);
         let sha256 = file::write(&context.paths, &file)
             .map_err(|source| GitError::io("write", &path, source))?;
-        Ok(Outcome::CheckpointMade(Box::new(file.checkpoint(sha256))))
+        Ok(Box::new(file.checkpoint(sha256)))
     }
 
     /// The target's commit; of a call made again the one that its tag has.
-    fn commit(&self, context: &DriverContext) -> Result<Result<git::Oid, String>, GitError> {
-        let name = tag_of(self.name);
+    fn commit(&self, context: &DriverContext) -> Result<git::Oid, Failure> {
+        let name = tag_of(&self.effect.name);
         if let Some(tag) = context.repo.tag(&name)? {
             let ours = tag.message.contains(&format!("Swarm-Op: {}\n", self.id));
-            return Ok(match tag.commit {
-                Some(commit) if ours => Ok(commit),
-                _ => Err(format!(
+            return tag.commit.filter(|_| ours).ok_or_else(|| {
+                Failure::other(format!(
                     "there is a tag `{name}` already; choose another name, or delete it: git tag \
                     -d {name}"
-                )),
+                ))
             });
         }
-        let commit = context.repo.branch_commit(self.target)?;
-        Ok(commit.ok_or_else(|| {
-            format!(
-                "the target branch `{}` is gone; swarm status has the command that brings it back",
-                self.target
-            )
-        }))
+        let target = &self.effect.target;
+        let commit = context.repo.branch_commit(target)?;
+        commit.ok_or_else(|| {
+            Failure::other(format!(
+                "the target branch `{target}` is gone; swarm status has the command that brings it \
+                back"
+            ))
+        })
     }
 
     /// Keeps the work of all, a few at a time: each has its own worktree and its own reference.
@@ -194,7 +171,7 @@ impl Wanted<'_> {
         context: &DriverContext,
         work: Unfinished,
     ) -> Result<Option<AgentState>, GitError> {
-        let reference = reference(self.name, &work.agent);
+        let reference = reference(&self.effect.name, &work.agent);
         let mut problem = None;
         let (tip, wip) = if let Some(saved) = &work.saved {
             for commit in std::iter::once(&saved.tip).chain(&saved.wip) {
@@ -207,10 +184,10 @@ impl Wanted<'_> {
                 reference,
                 message: format!(
                     "Uncommitted work of {} on {} at checkpoint {}\n",
-                    work.agent, work.idea, self.name
+                    work.agent, work.idea, self.effect.name
                 ),
                 identity: context.repo.identity()?,
-                time: self.at,
+                time: self.effect.at,
             };
             let kept = match context.repo.keep_attempt(&want, &work.branch) {
                 Ok(kept) => kept,
@@ -250,7 +227,7 @@ impl Wanted<'_> {
     /// checkpoint before it has what is committed, and why. The files stay where they are, for a
     /// worktree goes only when what is in it is kept.
     fn goes_without(&self, work: &Unfinished, error: &GitError) -> Option<String> {
-        let possible = self.reason == Reason::BeforeRollback && is_of_the_worktree(error);
+        let possible = self.effect.reason == Reason::BeforeRollback && is_of_the_worktree(error);
         possible.then(|| {
             tracing::warn!(agent = %work.agent, %error, "uncommitted work cannot be kept");
             format!("what is not committed could not be kept: {error}")

@@ -8,9 +8,10 @@
 use super::{REFERENCES, file, references, tag_of};
 use crate::crash;
 use crate::daemon::effects::context::DriverContext;
-use crate::daemon::effects::outcome::oid;
-use crate::domain::ids::{AgentId, CheckpointName, Oid};
-use crate::domain::observation::Outcome;
+use crate::daemon::effects::failure::oid;
+use crate::domain::effect;
+use crate::domain::ids::{AgentId, CheckpointName};
+use crate::domain::outcome::{CheckpointDeleted, Failure};
 use crate::domain::state::State;
 use crate::domain::state::checkpoint::saved_work_in_use;
 use crate::git::{self, GitError};
@@ -18,10 +19,9 @@ use crate::git::{self, GitError};
 /// Removes it. Blocks.
 pub(in crate::daemon) fn delete(
     context: &DriverContext,
-    name: &CheckpointName,
-    in_use: &[AgentId],
-    keep: Option<&Oid>,
-) -> Result<Outcome, GitError> {
+    effect: &effect::DeleteCheckpoint,
+) -> Result<CheckpointDeleted, Failure> {
+    let effect::DeleteCheckpoint { name, in_use, keep } = effect;
     if let Some(commit) = keep {
         rescue(context, name, oid(commit)?)?;
     }
@@ -36,7 +36,7 @@ pub(in crate::daemon) fn delete(
             context.repo.delete_ref(&reference, commit)?;
         }
     }
-    Ok(Outcome::Done)
+    Ok(CheckpointDeleted)
 }
 
 /// Keeps what only this checkpoint has. Done already: the references are there, or those that they

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::file::path_of;
 use super::rollback::{Recorded, told};
 use super::tag_of;
-use crate::daemon::effects::outcome::{oid, ours};
+use crate::daemon::effects::failure::{oid, ours};
 use crate::daemon::error::DaemonError;
 use crate::daemon::files::hash::sha256;
 use crate::daemon::files::paths::Paths;

@@ -8,23 +8,25 @@ use std::collections::BTreeMap;
 use super::file;
 use super::tag_of;
 use crate::daemon::effects::context::DriverContext;
-use crate::daemon::effects::outcome::failed;
-use crate::daemon::effects::outcome::{oid, ours};
+use crate::daemon::effects::failure::{oid, ours};
 use crate::daemon::files::paths::Paths;
-use crate::domain::effect::{self, Effect};
+use crate::domain::effect;
 use crate::domain::ids::{CheckpointName, IdeaId, Oid};
-use crate::domain::observation::{FailureKind, Outcome};
+use crate::domain::outcome::{
+    CheckRollbackOutcome, CheckoutBlocked, Failure, FailureKind, MoveTargetOutcome,
+};
 use crate::domain::state::checkpoint::{IdeaThen, SavedWork};
 use crate::git::{self, Blocked, GitError, Land, LandOutcome, Repo};
-
-type Done = Result<Outcome, GitError>;
 
 /// Without it nothing works any more, not even the way back.
 const CONFIG: &str = ".swarm/config.json";
 
 /// What a rollback makes of the ideas, if it can be done. Blocks.
-pub(in crate::daemon) fn check(context: &DriverContext, effect: &Effect) -> Done {
-    let Effect::CheckRollback(effect::CheckRollback {
+pub(in crate::daemon) fn check(
+    context: &DriverContext,
+    effect: &effect::CheckRollback,
+) -> Result<CheckRollbackOutcome, Failure> {
+    let effect::CheckRollback {
         name,
         commit,
         tag,
@@ -32,27 +34,22 @@ pub(in crate::daemon) fn check(context: &DriverContext, effect: &Effect) -> Done
         target,
         from,
         ..
-    }) = effect
-    else {
-        return Ok(failed("this effect is not a look at a checkpoint"));
-    };
+    } = effect;
     let wanted = Recorded {
         name,
         commit,
         tag,
         sha256,
     };
-    let ideas = match wanted.ideas(&context.repo, &context.paths, Some(target))? {
-        Ok(ideas) => ideas,
-        Err(why) => return Ok(refused(name, &why)),
-    };
+    let ideas = wanted.ideas(&context.repo, &context.paths, Some(target))?;
+    let ideas = ideas.map_err(|why| refused(name, &why))?;
     let Some(now) = context.repo.branch_commit(target)? else {
-        return Ok(failed(format!(
+        return Err(Failure::other(format!(
             "the target branch `{target}` is gone; swarm status has the command that brings it back"
         )));
     };
     if let Some(shown) = from.as_ref().filter(|shown| **shown != ours(now)) {
-        return Ok(Outcome::Failed {
+        return Err(Failure {
             kind: FailureKind::Repository,
             message: format!(
                 "`{target}` has moved since it was looked at, from {shown:.10} to {now:.10}; look \
@@ -61,17 +58,17 @@ pub(in crate::daemon) fn check(context: &DriverContext, effect: &Effect) -> Done
         });
     }
     if let Some(gone) = context.repo.missing_object(now, oid(commit)?)? {
-        return Ok(refused(name, &format!("the repository is damaged: {gone}")));
+        return Err(refused(name, &format!("the repository is damaged: {gone}")));
     }
     let in_the_way = context.repo.checkouts_blocking(target, now, oid(commit)?)?;
     Ok(match in_the_way.into_iter().next() {
-        Some(blocked) => blocked_by(blocked),
-        None => Outcome::RollbackReady(ideas),
+        Some(blocked) => CheckRollbackOutcome::CheckoutBlocked(blocked_by(blocked)),
+        None => CheckRollbackOutcome::Ready(ideas),
     })
 }
 
-fn blocked_by(blocked: Blocked) -> Outcome {
-    Outcome::CheckoutBlocked {
+fn blocked_by(blocked: Blocked) -> CheckoutBlocked {
+    CheckoutBlocked {
         reason: told(&blocked),
         files: blocked.files,
     }
@@ -89,8 +86,8 @@ pub(super) fn told(blocked: &Blocked) -> String {
 }
 
 /// Nothing has changed and nothing will by itself.
-fn refused(name: &CheckpointName, why: &str) -> Outcome {
-    Outcome::Failed {
+fn refused(name: &CheckpointName, why: &str) -> Failure {
+    Failure {
         kind: FailureKind::Repository,
         message: format!("the checkpoint `{name}` cannot be rolled back to: {why}"),
     }
@@ -197,31 +194,33 @@ fn missing(repo: &Repo, base: git::Oid, work: &SavedWork) -> Result<Option<Strin
 }
 
 /// Moves the target. Blocks.
-pub(in crate::daemon) fn move_target(context: &DriverContext, effect: &Effect) -> Done {
-    let Effect::MoveTarget(effect::MoveTarget {
+pub(in crate::daemon) fn move_target(
+    context: &DriverContext,
+    effect: &effect::MoveTarget,
+) -> Result<MoveTargetOutcome, Failure> {
+    let effect::MoveTarget {
         target,
         expected,
         commit,
         ..
-    }) = effect
-    else {
-        return Ok(failed("this effect is not the move of the target"));
-    };
+    } = effect;
     let moved = context.repo.move_target(&Land {
         branch: target.clone(),
         expected: oid(expected)?,
         commit: oid(commit)?,
     })?;
-    Ok(match moved {
-        LandOutcome::Landed | LandOutcome::AlreadyLanded => Outcome::TargetMovedTo,
+    match moved {
+        LandOutcome::Landed | LandOutcome::AlreadyLanded => Ok(MoveTargetOutcome::Moved),
         LandOutcome::TargetMoved { found: Some(found) } => {
-            Outcome::TargetMoved { found: ours(found) }
+            Ok(MoveTargetOutcome::TargetMoved { found: ours(found) })
         }
-        LandOutcome::TargetMoved { found: None } => failed(format!(
+        LandOutcome::TargetMoved { found: None } => Err(Failure::other(format!(
             "the target branch `{target}` is gone; bring it back (git branch {target} {expected}), \
             then roll back again"
-        )),
-        LandOutcome::CheckoutBlocked(blocked) => blocked_by(blocked),
-        LandOutcome::NotAFastForward => failed("a rollback moves backwards"),
-    })
+        ))),
+        LandOutcome::CheckoutBlocked(blocked) => {
+            Ok(MoveTargetOutcome::CheckoutBlocked(blocked_by(blocked)))
+        }
+        LandOutcome::NotAFastForward => Err(Failure::other("a rollback moves backwards")),
+    }
 }

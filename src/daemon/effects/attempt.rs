@@ -1,76 +1,17 @@
 //! Effects in git: what each asks of the git room, and what its answer means.
 
 use super::context::DriverContext;
-use super::outcome::{failed, failure, oid, ours};
+use super::failure::{oid, ours};
 use crate::daemon::actor::clock;
-use crate::daemon::checkpoints;
-use crate::domain::effect::{self, Effect, KeptWorktree, Landing};
-use crate::domain::ids::{EffectId, IdeaId, Oid};
-use crate::domain::observation::{FailureKind, Outcome};
-use crate::domain::state::State;
-use crate::domain::time::Timestamp;
+use crate::domain::effect::{self, Landing};
+use crate::domain::ids::{IdeaId, Oid};
+use crate::domain::outcome::{
+    Failure, FailureKind, SealOutcome, WorktreePrepared, WorktreeReleased,
+};
 use crate::git::{
     self, BranchProblem, Earlier, FinishResolution, FreshStart, GitError, Prepare, Proof, Release,
     Seal, Sealed, Stray,
 };
-
-type Done = Result<Outcome, GitError>;
-
-/// Carries out an effect in git, once. Blocks.
-pub(crate) fn perform(context: &DriverContext, id: EffectId, effect: &Effect) -> Outcome {
-    attempt(context, id, effect).unwrap_or_else(|error| failure(&error))
-}
-
-/// The same for a checkpoint, which keeps this state.
-pub(crate) fn made(
-    context: &DriverContext,
-    state: &State,
-    id: EffectId,
-    effect: &Effect,
-) -> Outcome {
-    checkpoints::create(context, state, id, effect).unwrap_or_else(|error| failure(&error))
-}
-
-fn attempt(context: &DriverContext, id: EffectId, effect: &Effect) -> Done {
-    match effect {
-        Effect::PrepareWorktree(effect::PrepareWorktree {
-            branch,
-            worktree,
-            target,
-            from,
-            ..
-        }) => prepare(context, worktree, branch, target, from.as_ref()),
-        Effect::Seal(_) => seal(context, effect),
-        Effect::SaveWork(_) => super::save_work::save_work(context, effect),
-        Effect::BuildMerge(_) => super::merge::build(context, id, effect),
-        Effect::PrepareVerify(effect::PrepareVerify { commit, .. }) => oid(commit)
-            .and_then(|commit| context.repo.verify_tree(commit))
-            .map(|_| Outcome::VerifyReady),
-        Effect::Land(effect::Land {
-            target,
-            expected,
-            commit,
-            ..
-        }) => super::merge::land(context, target, expected, commit),
-        Effect::StartResolution(_) => super::merge::start_resolution(context, effect),
-        Effect::FinishResolution(_) => super::merge::finish_resolution(context, effect),
-        Effect::ReleaseWorktree(effect::ReleaseWorktree {
-            worktree,
-            branch,
-            landed,
-            at,
-        }) => release(context, worktree, branch, landed.as_ref(), *at),
-        Effect::DeleteCheckpoint(effect::DeleteCheckpoint { name, in_use, keep }) => {
-            checkpoints::delete(context, name, in_use, keep.as_ref())
-        }
-        Effect::CheckRollback(_) => checkpoints::check(context, effect),
-        Effect::MoveTarget(_) => checkpoints::move_target(context, effect),
-        Effect::Run(_)
-        | Effect::StopRun(_)
-        | Effect::ArchiveInbox(_)
-        | Effect::MakeCheckpoint(_) => Ok(failed("this effect is not git's alone")),
-    }
-}
 
 /// The warning about a target that went past the checks.
 pub(crate) fn moved_by_an_agent(target: &str, stray: &Stray) -> String {
@@ -81,30 +22,30 @@ pub(crate) fn moved_by_an_agent(target: &str, stray: &Stray) -> String {
     )
 }
 
-fn prepare(
+/// Makes the worktree of an attempt, or takes over a kept one. Blocks.
+pub(super) fn prepare(
     context: &DriverContext,
-    worktree: &str,
-    branch: &str,
-    target: &str,
-    from: Option<&KeptWorktree>,
-) -> Done {
-    let tip = context.repo.branch_commit(target)?;
-    let Some(tip) = tip else {
-        let message = format!(
-            "the target branch `{target}` is gone; swarm status has the command that brings it \
-            back, with its last known commit; or name another as `target` in .swarm/config.json"
-        );
-        let kind = FailureKind::Repository;
-        return Ok(Outcome::Failed { kind, message });
+    effect: &effect::PrepareWorktree,
+) -> Result<WorktreePrepared, Failure> {
+    let target = &effect.target;
+    let Some(tip) = context.repo.branch_commit(target)? else {
+        return Err(Failure {
+            kind: FailureKind::Repository,
+            message: format!(
+                "the target branch `{target}` is gone; swarm status has the command that brings it \
+                back, with its last known commit; or name another as `target` in .swarm/config.json"
+            ),
+        });
     };
+    let from = effect.from.as_ref();
     // A base that a force-push and a clean-up have taken away cannot be gone on from.
     let left = match from {
         Some(kept) => context.repo.resolve_commit(kept.base.as_str())?,
         None => None,
     };
     let asked = Prepare {
-        name: worktree.to_owned(),
-        branch: branch.to_owned(),
+        name: effect.worktree.clone(),
+        branch: effect.branch.clone(),
         base: left.unwrap_or(tip),
         from: from
             .filter(|kept| kept.saved.is_none())
@@ -121,7 +62,7 @@ fn prepare(
         },
     };
     let anew = FreshStart {
-        target: target.to_owned(),
+        target: target.clone(),
         tip,
         identity: context.repo.identity()?,
         time: clock::wall(),
@@ -138,7 +79,7 @@ fn prepare(
         _ => ours(head),
     };
     let head = ours(head);
-    Ok(Outcome::WorktreePrepared { head, base })
+    Ok(WorktreePrepared { head, base })
 }
 
 /// The merge that an earlier attempt was in the middle of is not the next one's: the target may
@@ -164,33 +105,21 @@ fn leave_merge(context: &DriverContext, earlier: &Earlier) -> Result<(), GitErro
     }
 }
 
-fn seal(context: &DriverContext, effect: &Effect) -> Done {
-    let Effect::Seal(effect::Seal {
-        idea,
-        branch,
-        worktree,
-        base,
-        commit,
-        at,
-        ..
-    }) = effect
-    else {
-        return Ok(failed("this effect is not a seal"));
-    };
-    if !commit {
+/// Commits what is left over in the worktree, if that is asked for. Blocks.
+pub(super) fn seal(context: &DriverContext, effect: &effect::Seal) -> Result<SealOutcome, Failure> {
+    let effect::Seal { branch, base, .. } = effect;
+    if !effect.commit {
         let head = context.repo.branch_commit(branch)?;
-        return match head {
-            Some(head) => fit(context, branch, head, base, false),
-            None => Ok(failed(format!("the branch `{branch}` is gone"))),
-        };
+        let head = head.ok_or_else(|| Failure::other(format!("the branch `{branch}` is gone")))?;
+        return fit(context, branch, head, base, false);
     }
     let sealed = context.repo.seal(&Seal {
-        name: worktree.clone(),
+        name: effect.worktree.clone(),
         branch: branch.clone(),
         base: oid(base)?,
-        message: leftovers(idea),
+        message: leftovers(&effect.idea),
         identity: context.repo.identity()?,
-        time: *at,
+        time: effect.at,
     })?;
     Ok(match sealed {
         Sealed::Done {
@@ -199,7 +128,7 @@ fn seal(context: &DriverContext, effect: &Effect) -> Done {
         Sealed::Strayed {
             head,
             branch: other,
-        } => Outcome::Unsealable {
+        } => SealOutcome::Unsealable {
             message: match other {
                 Some(other) => format!(
                     "the worktree is on the branch `{other}` at {head:.10}, and not on `{branch}`; \
@@ -211,7 +140,7 @@ fn seal(context: &DriverContext, effect: &Effect) -> Done {
                 ),
             },
         },
-        Sealed::Unfinished { what, files } => Outcome::Unsealable {
+        Sealed::Unfinished { what, files } => SealOutcome::Unsealable {
             message: format!(
                 "a {what} is in progress in the worktree{}; finish it or abort it",
                 in_files(&files)
@@ -221,10 +150,16 @@ fn seal(context: &DriverContext, effect: &Effect) -> Done {
 }
 
 /// The branch as it is sealed, if it can be merged at all; otherwise what its agent has to mend.
-fn fit(context: &DriverContext, branch: &str, head: git::Oid, base: &Oid, committed: bool) -> Done {
+fn fit(
+    context: &DriverContext,
+    branch: &str,
+    head: git::Oid,
+    base: &Oid,
+    committed: bool,
+) -> Result<SealOutcome, Failure> {
     let message = match context.repo.branch_problem(head, oid(base)?)? {
         None => {
-            return Ok(Outcome::Sealed {
+            return Ok(SealOutcome::Sealed {
                 head: ours(head),
                 committed,
             });
@@ -240,7 +175,7 @@ fn fit(context: &DriverContext, branch: &str, head: git::Oid, base: &Oid, commit
             folders.join(", ")
         ),
     };
-    Ok(Outcome::Unsealable { message })
+    Ok(SealOutcome::Unsealable { message })
 }
 
 fn in_files(files: &[String]) -> String {
@@ -255,14 +190,13 @@ fn leftovers(idea: &IdeaId) -> String {
     format!("Work on {idea} that its agent left uncommitted\n\nSwarm-Idea: {idea}\n")
 }
 
-fn release(
+/// Gives back the worktree and its branch. Blocks.
+pub(super) fn release(
     context: &DriverContext,
-    worktree: &str,
-    branch: &str,
-    landed: Option<&Landing>,
-    at: Timestamp,
-) -> Done {
-    let proof = match landed {
+    effect: &effect::ReleaseWorktree,
+) -> Result<WorktreeReleased, Failure> {
+    let worktree = &effect.worktree;
+    let proof = match &effect.landed {
         Some(landing) if is_contained(context, landing)? => Proof::Contained {
             tip: oid(&landing.tip)?,
             target: landing.target.clone(),
@@ -272,18 +206,18 @@ fn release(
         _ => Proof::Abandoned,
     };
     let released = context.repo.release_worktree(&Release {
-        name: worktree.to_owned(),
-        branch: branch.to_owned(),
+        name: worktree.clone(),
+        branch: effect.branch.clone(),
         proof,
         identity: context.repo.identity()?,
-        time: at,
+        time: effect.at,
     })?;
     if let Some(commit) = released.rescued {
         tracing::info!(%commit, worktree, "uncommitted work kept under refs/swarm/rescue/");
     }
     let place = || format!(".swarm/worktrees/{}", git::kept_name(worktree));
     let kept = released.nested.then(place);
-    Ok(Outcome::Released { kept })
+    Ok(WorktreeReleased { kept })
 }
 
 fn is_contained(context: &DriverContext, landing: &Landing) -> Result<bool, GitError> {

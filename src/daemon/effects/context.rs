@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use super::outcome::ours;
+use super::failure::ours;
 use crate::agents::Profile;
 use crate::agents::environment::Environment;
 use crate::config::Config;

@@ -7,21 +7,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
-use tokio::task::spawn_blocking;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::task::{JoinError, spawn_blocking};
 
-use super::attempt as git;
 use super::context::DriverContext;
-use super::inbox;
-use super::outcome::failed;
+use super::save_work::save_work;
+use super::{attempt, inbox, merge};
 use crate::crash;
 use crate::daemon::actor::drivers::Drivers;
 use crate::daemon::actor::handle::Handle;
 use crate::daemon::checkpoints;
 use crate::daemon::runs::run;
-use crate::domain::effect::{self, Effect};
+use crate::domain::effect::Effect;
 use crate::domain::ids::EffectId;
-use crate::domain::observation::{FailureKind, Observation, Outcome};
+use crate::domain::observation::Observation;
+use crate::domain::outcome::{Failure, FailureKind, Outcome};
 
 /// Git work at a time; more only makes the disk slower.
 const GIT_AT_ONCE: usize = 4;
@@ -57,10 +57,11 @@ impl Drivers for Dispatcher {
             crash::point(begin);
             let mut outcome = this.guarded(id, effect.clone()).await;
             for pause in AGAIN_AFTER {
-                if !may_pass(&outcome) {
+                let Err(failure) = &outcome else { break };
+                if !may_pass(failure.kind) {
                     break;
                 }
-                tracing::warn!(effect = %id, ?outcome, "an effect failed; it is done again");
+                tracing::warn!(effect = %id, ?failure, "an effect failed; it is done again");
                 tokio::time::sleep(pause).await;
                 outcome = this.guarded(id, effect.clone()).await;
             }
@@ -76,58 +77,76 @@ impl Drivers for Dispatcher {
 impl Dispatcher {
     /// In a task of its own, so that a panic in a driver is an outcome too and nothing waits for
     /// ever.
-    async fn guarded(&self, id: EffectId, effect: Effect) -> Outcome {
+    async fn guarded(&self, id: EffectId, effect: Effect) -> Result<Outcome, Failure> {
         let worker = self.clone();
-        match tokio::spawn(async move { worker.perform(id, effect).await }).await {
-            Ok(outcome) => outcome,
-            Err(error) => failed(format!("a driver stopped unexpectedly: {error}")),
-        }
+        let work = tokio::spawn(async move { worker.perform(id, effect).await });
+        work.await.unwrap_or_else(|error| Err(stopped(&error)))
     }
 
-    async fn perform(&self, id: EffectId, effect: Effect) -> Outcome {
+    async fn perform(&self, id: EffectId, effect: Effect) -> Result<Outcome, Failure> {
         let context = Arc::clone(&self.context);
         match effect {
-            Effect::Run(effect::Run {
-                run,
-                purpose,
-                timeout_ms,
-            }) => run::run(context, self.handle.clone(), run, purpose, timeout_ms).await,
-            Effect::StopRun(effect::StopRun { run, now }) => run::stop(&context, &run, now).await,
-            Effect::PrepareWorktree(_)
-            | Effect::Seal(_)
-            | Effect::SaveWork(_)
-            | Effect::BuildMerge(_)
-            | Effect::PrepareVerify(_)
-            | Effect::Land(_)
-            | Effect::StartResolution(_)
-            | Effect::FinishResolution(_)
-            | Effect::ReleaseWorktree(_)
-            | Effect::DeleteCheckpoint(_)
-            | Effect::CheckRollback(_)
-            | Effect::MoveTarget(_) => self.in_git(id, effect).await,
-            Effect::MakeCheckpoint(_) => {
-                let state = checkpoints::settled(&self.handle).await;
-                blocking(move || git::made(&context, &state, id, &effect)).await
+            Effect::Run(it) => Ok(run::run(context, self.handle.clone(), it).await?.into()),
+            Effect::StopRun(it) => Ok(run::stop(&context, &it).await?.into()),
+            Effect::PrepareWorktree(it) => self.in_git(move |git| attempt::prepare(git, &it)).await,
+            Effect::Seal(it) => self.past_strays(move |git| attempt::seal(git, &it)).await,
+            Effect::SaveWork(it) => self.past_strays(move |git| save_work(git, &it)).await,
+            Effect::BuildMerge(it) => self.in_git(move |git| merge::build(git, id, &it)).await,
+            Effect::PrepareVerify(it) => {
+                self.in_git(move |git| merge::prepare_verify(git, &it))
+                    .await
             }
-            Effect::ArchiveInbox(effect::ArchiveInbox { name, sha256 }) => {
-                blocking(move || inbox::archive(&context.paths.inbox, &name, &sha256)).await
+            Effect::Land(it) => self.past_strays(move |git| merge::land(git, &it)).await,
+            Effect::StartResolution(it) => {
+                self.in_git(move |git| merge::start_resolution(git, &it))
+                    .await
+            }
+            Effect::FinishResolution(it) => {
+                self.in_git(move |git| merge::finish_resolution(git, &it))
+                    .await
+            }
+            Effect::ReleaseWorktree(it) => self.in_git(move |git| attempt::release(git, &it)).await,
+            Effect::MakeCheckpoint(it) => {
+                let state = checkpoints::settled(&self.handle).await;
+                blocking(move || checkpoints::create(&context, &state, id, &it)).await
+            }
+            Effect::DeleteCheckpoint(it) => {
+                self.in_git(move |git| checkpoints::delete(git, &it)).await
+            }
+            Effect::CheckRollback(it) => self.in_git(move |git| checkpoints::check(git, &it)).await,
+            Effect::MoveTarget(it) => {
+                self.in_git(move |git| checkpoints::move_target(git, &it))
+                    .await
+            }
+            Effect::ArchiveInbox(it) => {
+                blocking(move || inbox::archive(&context.paths.inbox, &it)).await
             }
         }
     }
 
-    async fn in_git(&self, id: EffectId, effect: Effect) -> Outcome {
-        let Ok(_permit) = self.git.acquire().await else {
-            return failed("the daemon is ending");
-        };
-        let looks = |effect: &Effect| {
-            use Effect::{Land, SaveWork, Seal};
-            matches!(effect, Seal { .. } | SaveWork { .. } | Land { .. })
-        };
-        if looks(&effect) {
-            self.look_for_strays().await;
-        }
+    async fn in_git<T: Into<Outcome> + Send + 'static>(
+        &self,
+        work: impl FnOnce(&DriverContext) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<Outcome, Failure> {
+        let _turn = self.turn().await?;
         let context = Arc::clone(&self.context);
-        blocking(move || git::perform(&context, id, &effect)).await
+        blocking(move || work(&context)).await
+    }
+
+    /// Git work for which it matters where the agents' worktrees and the target are.
+    async fn past_strays<T: Into<Outcome> + Send + 'static>(
+        &self,
+        work: impl FnOnce(&DriverContext) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<Outcome, Failure> {
+        let _turn = self.turn().await?;
+        self.look_for_strays().await;
+        let context = Arc::clone(&self.context);
+        blocking(move || work(&context)).await
+    }
+
+    async fn turn(&self) -> Result<SemaphorePermit<'_>, Failure> {
+        let turn = self.git.acquire().await;
+        turn.map_err(|_closed| Failure::other("the daemon is ending"))
     }
 
     /// No worktree of ours stays on the target; that an agent has moved it is a warning until a
@@ -144,7 +163,7 @@ impl Dispatcher {
             Ok(Ok(None)) => Observation::TroubleOver { key },
             Ok(Ok(Some(stray))) => Observation::Trouble {
                 key,
-                message: git::moved_by_an_agent(&target, &stray),
+                message: attempt::moved_by_an_agent(&target, &stray),
             },
             Ok(Err(error)) => {
                 return tracing::warn!(%error, "the agents' worktrees cannot be looked at");
@@ -178,18 +197,19 @@ fn points(effect: &Effect) -> (&'static str, &'static str) {
     }
 }
 
-async fn blocking(work: impl FnOnce() -> Outcome + Send + 'static) -> Outcome {
-    match spawn_blocking(work).await {
-        Ok(outcome) => outcome,
-        Err(error) => failed(format!("a driver stopped unexpectedly: {error}")),
-    }
+async fn blocking<T: Into<Outcome> + Send + 'static>(
+    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<Outcome, Failure> {
+    let done = spawn_blocking(work).await;
+    Ok(done.map_err(|error| stopped(&error))??.into())
+}
+
+fn stopped(error: &JoinError) -> Failure {
+    Failure::other(format!("a driver stopped unexpectedly: {error}"))
 }
 
 /// Whether a failure may be the disk's, and over in a moment. What a person must put right is not.
-fn may_pass(outcome: &Outcome) -> bool {
-    let Outcome::Failed { kind, .. } = outcome else {
-        return false;
-    };
+fn may_pass(kind: FailureKind) -> bool {
     match kind {
         FailureKind::NoSpace | FailureKind::Other => true,
         FailureKind::Repository | FailureKind::AgentUnusable => false,

@@ -3,18 +3,18 @@
 use std::collections::BTreeSet;
 
 use super::context::DriverContext;
-use super::outcome::failed;
-use super::outcome::{oid, ours};
-use crate::domain::effect::{self, ConflictLevel, Effect};
+use super::failure::{oid, ours};
+use crate::domain::effect::{self, ConflictLevel};
 use crate::domain::ids::{EffectId, IdeaId, Oid};
-use crate::domain::observation::{LeftOut, Outcome};
+use crate::domain::outcome::{
+    BuildMergeOutcome, CheckoutBlocked, Failure, FinishResolutionOutcome, LandOutcome, LeftOut,
+    ResolutionStarted, VerifyReady,
+};
 use crate::domain::time::Timestamp;
 use crate::git::{
     self, BuildMerge, BuildOutcome, ConflictClass, Finish, FinishResolution, GitError, Land,
-    LandOutcome, Rebase, Rebased, TargetState,
+    Rebase, Rebased, TargetState,
 };
-
-type Done = Result<Outcome, GitError>;
 
 /// The work and the target of a merge.
 type Merged = (git2::Oid, git2::Oid);
@@ -22,69 +22,56 @@ type Merged = (git2::Oid, git2::Oid);
 /// So many ideas that a force-push dropped are named at most: a record has its limit.
 const DROPPED: usize = 1_000;
 
-/// Builds the merged commit in memory.
-pub(crate) fn build(context: &DriverContext, id: EffectId, effect: &Effect) -> Done {
-    let Effect::BuildMerge(effect::BuildMerge {
-        idea,
-        branch,
-        source,
-        base,
-        target,
-        known_target,
-        rebase,
-        title,
-        at,
-    }) = effect
-    else {
-        return Ok(failed("this effect is not a merge"));
-    };
-    if let Some(known) = known_target
+/// Builds the merged commit in memory. Blocks.
+pub(super) fn build(
+    context: &DriverContext,
+    id: EffectId,
+    effect: &effect::BuildMerge,
+) -> Result<BuildMergeOutcome, Failure> {
+    let target = &effect.target;
+    if let Some(known) = &effect.known_target
         && let TargetState::Rewritten { to } = context.repo.target_state(target, oid(known)?)?
     {
         // Work that had landed may be reachable from nowhere else.
         context.repo.keep_dropped(target, oid(known)?)?;
-        return Ok(Outcome::TargetRewritten {
+        return Ok(BuildMergeOutcome::TargetRewritten {
             found: ours(to),
             dropped: dropped(context, oid(known)?, to),
         });
     }
-    let mut tip = oid(source)?;
-    if *rebase {
-        let begun = Begun {
-            branch,
-            source: tip,
-            base: oid(base)?,
-        };
-        tip = match replay(context, &begun, target, *at)? {
-            Ok(tip) => tip,
-            Err(conflict) => return Ok(conflict),
-        };
-    }
+    let source = if effect.rebase {
+        match replay(context, effect)? {
+            Replayed::Onto(head) => head,
+            Replayed::ByHand(outcome) => return Ok(outcome),
+        }
+    } else {
+        oid(&effect.source)?
+    };
     let built = context.repo.build_merge(&BuildMerge {
         target_branch: target.clone(),
-        source: tip,
-        message: message(idea, branch, title, id),
+        source,
+        message: message(effect, id),
         identity: context.repo.identity()?,
-        time: *at,
+        time: effect.at,
     })?;
     Ok(match built {
         BuildOutcome::Built {
             commit,
             target,
             simple_resolved,
-        } => Outcome::Built {
+        } => BuildMergeOutcome::Built {
             commit: ours(commit),
             target: ours(target),
             resolved: simple_resolved,
         },
-        BuildOutcome::NothingToMerge { target } => Outcome::NothingToMerge {
+        BuildOutcome::NothingToMerge { target } => BuildMergeOutcome::NothingToMerge {
             target: ours(target),
         },
         BuildOutcome::Conflict {
             target,
             class,
             files,
-        } => Outcome::Conflicted {
+        } => BuildMergeOutcome::Conflicted {
             target: ours(target),
             level: level(class),
             files: files.into_iter().map(|file| file.path).take(200).collect(),
@@ -99,72 +86,68 @@ fn level(class: ConflictClass) -> ConflictLevel {
     }
 }
 
-/// A branch as it was queued.
-struct Begun<'a> {
-    branch: &'a str,
-    source: git::Oid,
-    /// Where it left the target.
-    base: git::Oid,
+/// The work of a branch on the new target.
+enum Replayed {
+    Onto(git::Oid),
+    ByHand(BuildMergeOutcome),
 }
 
 /// After a force-push or a rollback: the own commits of a branch that began on the old history, on
 /// the new target. One that began on the new history is as it is.
-fn replay(
-    context: &DriverContext,
-    begun: &Begun<'_>,
-    target: &str,
-    time: Timestamp,
-) -> Result<Result<git::Oid, Outcome>, GitError> {
-    let Begun { source, base, .. } = *begun;
+fn replay(context: &DriverContext, effect: &effect::BuildMerge) -> Result<Replayed, Failure> {
+    let target = &effect.target;
+    let (source, base) = (oid(&effect.source)?, oid(&effect.base)?);
     let Some(new_base) = context.repo.branch_commit(target)? else {
-        return Ok(Err(failed(format!("the target branch `{target}` is gone"))));
+        let gone = format!("the target branch `{target}` is gone");
+        return Err(Failure::other(gone));
     };
     if context.repo.contains(new_base, base)? {
-        return Ok(Ok(source));
+        return Ok(Replayed::Onto(source));
     }
     let rebased = context.repo.rebase_source(&Rebase {
         source,
         old_base: base,
         new_base,
         identity: context.repo.identity()?,
-        time,
+        time: effect.at,
     })?;
-    Ok(match rebased {
-        Rebased::Replayed { head, .. } => Ok(head),
-        Rebased::Nothing => Ok(source),
-        Rebased::Conflict { commit, files, .. } => {
-            if let Some(outcome) = brought_over(context, begun, new_base)? {
-                return Ok(Err(outcome));
-            }
-            let files: Vec<String> = files.into_iter().map(|file| file.path).collect();
-            Err(failed(format!(
-                "after the target went back, commit {commit:.10} does not apply to the new \
+    let (commit, files) = match rebased {
+        Rebased::Replayed { head, .. } => return Ok(Replayed::Onto(head)),
+        Rebased::Nothing => return Ok(Replayed::Onto(source)),
+        Rebased::Conflict { commit, files, .. } => (commit, files),
+    };
+    if let Some(outcome) = brought_over(context, &effect.branch, base, new_base)? {
+        return Ok(Replayed::ByHand(outcome));
+    }
+    let files: Vec<String> = files.into_iter().map(|file| file.path).collect();
+    Err(Failure::other(format!(
+        "after the target went back, commit {commit:.10} does not apply to the new \
                 `{target}` ({}); bring the branch onto it by hand, in its worktree: git rebase \
                 --onto {target} {base:.10}; then: swarm merge retry",
-                files.join(", ")
-            )))
-        }
-    })
+        files.join(", ")
+    )))
 }
 
-/// Whether the branch, as it is now, has nothing of the old history that the target has not.
+/// Whether the branch, as it is now, has nothing of the old history, which it left at `old_base`,
+/// that the target has not.
 fn brought_over(
     context: &DriverContext,
-    begun: &Begun<'_>,
+    branch: &str,
+    old_base: git::Oid,
     target: git::Oid,
-) -> Result<Option<Outcome>, GitError> {
-    let Some(head) = context.repo.branch_commit(begun.branch)? else {
+) -> Result<Option<BuildMergeOutcome>, GitError> {
+    let Some(head) = context.repo.branch_commit(branch)? else {
         return Ok(None);
     };
     let Some(base) = context.repo.merge_base(head, target)? else {
         return Ok(None);
     };
-    let old = match context.repo.merge_base(head, begun.base)? {
+    let old = match context.repo.merge_base(head, old_base)? {
         Some(common) => !context.repo.contains(target, common)?,
         None => false,
     };
     let over = head != base && !old;
-    Ok(over.then(|| Outcome::BroughtOver {
+    Ok(over.then(|| BuildMergeOutcome::BroughtOver {
         base: ours(base),
         head: ours(head),
     }))
@@ -190,51 +173,74 @@ fn dropped(context: &DriverContext, before: git::Oid, now: git::Oid) -> Vec<Idea
 }
 
 /// The merge commit's message; the trailers are part of the contract.
-fn message(idea: &IdeaId, branch: &str, title: &str, id: EffectId) -> String {
+fn message(effect: &effect::BuildMerge, id: EffectId) -> String {
+    let effect::BuildMerge {
+        idea,
+        branch,
+        title,
+        ..
+    } = effect;
     format!("Merge {idea}: {title}\n\nFrom {branch}.\n\nSwarm-Idea: {idea}\nSwarm-Op: {id}\n")
 }
 
-/// Moves the target.
-pub(crate) fn land(context: &DriverContext, target: &str, expected: &Oid, commit: &Oid) -> Done {
+/// Brings the merge worktree to the merged commit. Blocks.
+pub(super) fn prepare_verify(
+    context: &DriverContext,
+    effect: &effect::PrepareVerify,
+) -> Result<VerifyReady, Failure> {
+    context.repo.verify_tree(oid(&effect.commit)?)?;
+    Ok(VerifyReady)
+}
+
+/// Moves the target. Blocks.
+pub(super) fn land(context: &DriverContext, effect: &effect::Land) -> Result<LandOutcome, Failure> {
+    let effect::Land {
+        target,
+        expected,
+        commit,
+        ..
+    } = effect;
     let landed = context.repo.land(&Land {
-        branch: target.to_owned(),
+        branch: target.clone(),
         expected: oid(expected)?,
         commit: oid(commit)?,
     })?;
-    Ok(match landed {
-        LandOutcome::Landed | LandOutcome::AlreadyLanded => Outcome::Landed,
-        LandOutcome::TargetMoved { found: Some(found) } => {
-            Outcome::TargetMoved { found: ours(found) }
+    match landed {
+        git::LandOutcome::Landed | git::LandOutcome::AlreadyLanded => Ok(LandOutcome::Landed),
+        git::LandOutcome::TargetMoved { found: Some(found) } => {
+            Ok(LandOutcome::TargetMoved { found: ours(found) })
         }
-        LandOutcome::TargetMoved { found: None } => failed(format!(
+        git::LandOutcome::TargetMoved { found: None } => Err(Failure::other(format!(
             "the target branch `{target}` is gone; bring it back (git branch {target} {expected}), \
             then: swarm merge retry"
-        )),
-        LandOutcome::CheckoutBlocked(blocked) => Outcome::CheckoutBlocked {
-            reason: blocked.reason,
-            files: blocked.files,
-        },
-        LandOutcome::NotAFastForward => failed(format!(
+        ))),
+        git::LandOutcome::CheckoutBlocked(blocked) => {
+            Ok(LandOutcome::CheckoutBlocked(CheckoutBlocked {
+                reason: blocked.reason,
+                files: blocked.files,
+            }))
+        }
+        git::LandOutcome::NotAFastForward => Err(Failure::other(format!(
             "the merge {commit:.10} does not contain {expected:.10}, where `{target}` stands; it \
             is built again at: swarm merge retry"
-        )),
-    })
+        ))),
+    }
 }
 
 /// Merges the target into the attempt's worktree. Without a conflict the merge is concluded at
-/// once.
-pub(crate) fn start_resolution(context: &DriverContext, effect: &Effect) -> Done {
-    let Effect::StartResolution(effect::StartResolution {
+/// once. Blocks.
+pub(super) fn start_resolution(
+    context: &DriverContext,
+    effect: &effect::StartResolution,
+) -> Result<ResolutionStarted, Failure> {
+    let effect::StartResolution {
         idea,
         branch,
         worktree,
         target,
         source,
         at,
-    }) = effect
-    else {
-        return Ok(failed("this effect is not the start of a resolution"));
-    };
+    } = effect;
     let files = context
         .repo
         .start_resolution(worktree, branch, oid(target)?)?;
@@ -243,7 +249,7 @@ pub(crate) fn start_resolution(context: &DriverContext, effect: &Effect) -> Done
     }
     let merged = merged(source.as_ref(), Some(target))?;
     match conclude(context, idea, (branch, worktree), *at)? {
-        Finish::Finished { head } => Ok(Outcome::ResolutionStarted {
+        Finish::Finished { head } => Ok(ResolutionStarted {
             head: ours(head),
             files,
             left_out: left_out(context, worktree, merged, head)?,
@@ -254,16 +260,18 @@ pub(crate) fn start_resolution(context: &DriverContext, effect: &Effect) -> Done
     }
 }
 
-fn started(context: &DriverContext, branch: &str, files: Vec<String>) -> Done {
+fn started(
+    context: &DriverContext,
+    branch: &str,
+    files: Vec<String>,
+) -> Result<ResolutionStarted, Failure> {
     let head = context.repo.branch_commit(branch)?;
-    Ok(head.map_or_else(
-        || failed(format!("the branch `{branch}` is gone")),
-        |head| Outcome::ResolutionStarted {
-            head: ours(head),
-            files,
-            left_out: None,
-        },
-    ))
+    let head = head.ok_or_else(|| Failure::other(format!("the branch `{branch}` is gone")))?;
+    Ok(ResolutionStarted {
+        head: ours(head),
+        files,
+        left_out: None,
+    })
 }
 
 /// The work and the target; none, too, where an older version asked, which named no work.
@@ -289,36 +297,36 @@ fn conclude(
     })
 }
 
-/// Concludes the merge in the worktree.
-pub(crate) fn finish_resolution(context: &DriverContext, effect: &Effect) -> Done {
-    let Effect::FinishResolution(effect::FinishResolution {
+/// Concludes the merge in the worktree. Blocks.
+pub(super) fn finish_resolution(
+    context: &DriverContext,
+    effect: &effect::FinishResolution,
+) -> Result<FinishResolutionOutcome, Failure> {
+    let effect::FinishResolution {
         idea,
         branch,
         worktree,
         target,
         source,
         at,
-    }) = effect
-    else {
-        return Ok(failed("this effect is not the end of a resolution"));
-    };
+    } = effect;
     let merged = merged(source.as_ref(), target.as_ref())?;
-    let finished = |head| -> Done {
-        Ok(Outcome::ResolutionFinished {
-            head: ours(head),
-            left_out: left_out(context, worktree, merged, head)?,
-        })
-    };
-    Ok(match conclude(context, idea, (branch, worktree), *at)? {
-        Finish::Finished { head } => finished(head)?,
-        Finish::StillConflicted { files } => Outcome::StillConflicted { files },
-        Finish::NotStarted => match concluded(context, branch, target.as_ref())? {
-            Some(head) => finished(head)?,
-            None => failed(format!(
+    let head = match conclude(context, idea, (branch, worktree), *at)? {
+        Finish::Finished { head } => head,
+        Finish::StillConflicted { files } => {
+            return Ok(FinishResolutionOutcome::StillConflicted { files });
+        }
+        Finish::NotStarted => {
+            let head = concluded(context, branch, target.as_ref())?;
+            head.ok_or_else(|| Failure::other(format!(
                 "no merge is in progress in .swarm/worktrees/{worktree}; merge the target there, \
                 or try again: swarm merge retry {idea}"
-            )),
-        },
+            )))?
+        }
+    };
+    Ok(FinishResolutionOutcome::Finished {
+        head: ours(head),
+        left_out: left_out(context, worktree, merged, head)?,
     })
 }
 

@@ -1,7 +1,7 @@
 //! The drivers: each does one effect that the log requests, and ends in one observation.
 //!
 //! `dispatch` sends effects out, one exhaustive match; `context` is what all of them share, and
-//! `outcome` turns errors into outcomes.
+//! `failure` turns errors into failures.
 //! `attempt`, `merge` and `save_work` do effects in git; `inbox` takes ideas from files.
 //! Invariant: a driver may be called again for the same effect after a crash, and never touches the
 //! state.
@@ -9,7 +9,7 @@
 pub(super) mod attempt;
 pub(super) mod context;
 pub(super) mod dispatch;
+pub(super) mod failure;
 pub mod inbox;
 pub(super) mod merge;
-pub(super) mod outcome;
 pub(super) mod save_work;

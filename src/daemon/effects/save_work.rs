@@ -7,27 +7,26 @@
 //! out) stays as it is in the worktree, which is then not handed over.
 
 use super::context::DriverContext;
-use super::outcome::failed;
-use super::outcome::{oid, ours};
+use super::failure::{oid, ours};
 use crate::crash;
-use crate::domain::effect::{self, Effect, Saved};
+use crate::domain::effect::{self, Saved};
 use crate::domain::ids::{AgentId, IdeaId};
-use crate::domain::observation::Outcome;
-use crate::git::{GitError, Seal, Sealed, rescue_ref};
+use crate::domain::outcome::{Failure, SaveWorkOutcome};
+use crate::git::{Seal, Sealed, rescue_ref};
 
 /// Commits it. Blocks.
-pub(crate) fn save_work(context: &DriverContext, effect: &Effect) -> Result<Outcome, GitError> {
-    let Effect::SaveWork(effect::SaveWork {
+pub(super) fn save_work(
+    context: &DriverContext,
+    effect: &effect::SaveWork,
+) -> Result<SaveWorkOutcome, Failure> {
+    let effect::SaveWork {
         agent,
         idea,
         branch,
         worktree,
         base,
         at,
-    }) = effect
-    else {
-        return Ok(failed("this effect does not save work"));
-    };
+    } = effect;
     let reference = reference(agent, idea);
     let message =
         format!("WIP: {idea}\n\n{agent} was redirected to another idea.\n\nSwarm-Idea: {idea}\n");
@@ -49,11 +48,11 @@ pub(crate) fn save_work(context: &DriverContext, effect: &Effect) -> Result<Outc
                 |other| format!("the branch `{other}`"),
             );
             let message = format!("the worktree is on {place}, and not on `{branch}`");
-            return Ok(Outcome::Unsealable { message });
+            return Ok(SaveWorkOutcome::Unsealable { message });
         }
         Sealed::Unfinished { what, .. } => {
             let message = format!("a {what} is in progress in the worktree");
-            return Ok(Outcome::Unsealable { message });
+            return Ok(SaveWorkOutcome::Unsealable { message });
         }
     };
     crash::point("redirect.committed");
@@ -62,7 +61,7 @@ pub(crate) fn save_work(context: &DriverContext, effect: &Effect) -> Result<Outc
         tip: ours(head),
         wip: None,
     };
-    Ok(Outcome::WorkSaved { saved, committed })
+    Ok(SaveWorkOutcome::Saved { saved, committed })
 }
 
 /// Where it is kept.

@@ -15,11 +15,12 @@ use std::path::{Component, Path, PathBuf};
 use super::actor::handle::Handle;
 use super::effects::context::DriverContext;
 use super::files::paths::Paths;
-use super::runs::prepared::{Prepared, Unusable};
+use super::runs::prepared::{Prepared, unusable};
 use super::runs::script::{self, HOOK_STDIN};
 use crate::config::{Config, Hook as Configured, OnCrash, OnTimeout};
 use crate::domain::hook::{HookCall, HookName, HookSettings};
 use crate::domain::ids::RunId;
+use crate::domain::outcome::Failure;
 use crate::domain::state::State;
 use crate::git::{Changes, GitError, Repo};
 use crate::hooks::{self, Entry};
@@ -103,19 +104,19 @@ pub(super) fn call(
     run: &RunId,
     hook: HookName,
     seq: u64,
-) -> Result<Prepared, Unusable> {
+) -> Result<Prepared, Failure> {
     let is_this = |call: &&HookCall| call.hook == hook && call.seq == seq;
     let state = handle.read(State::clone);
     let call = state.hooks.iter().find(is_this);
-    let call = call.ok_or_else(|| Unusable::because("its event has been handled already"))?;
+    let call = call.ok_or_else(|| unusable("its event has been handled already"))?;
     let config = context.config();
-    let catalogue = catalogue(&context.repo, &config, &state).map_err(Unusable::because)?;
+    let catalogue = catalogue(&context.repo, &config, &state).map_err(unusable)?;
     let Some(entry) = catalogue.entries.get(&hook) else {
-        return Err(Unusable::because("its program no longer exists"));
+        return Err(unusable("its program no longer exists"));
     };
     let approved = approved_in(&state, hook);
     let program = check_permission(&context.repo, &catalogue.changes, approved, hook, entry);
-    let program = program.map_err(Unusable::because)?;
+    let program = program.map_err(unusable)?;
     let invocation = invocation(&context.paths, call);
     let mut spec = script::hook(context, run, &program)?;
     spec.env.extend(invocation.variables);

@@ -17,11 +17,11 @@ use crate::daemon::error::DaemonError;
 use crate::daemon::files::config_loader::Loader;
 use crate::daemon::files::paths::Paths;
 use crate::daemon::lifecycle::signals::{self, Asked};
-use crate::daemon::runs::prepared::Unusable;
 use crate::daemon::runs::run;
 use crate::daemon::runs::script::{self, HOOK_STDIN};
 use crate::domain::hook::HookName;
 use crate::domain::ids::RunId;
+use crate::domain::outcome::Failure;
 use crate::domain::state::State;
 use crate::git::{GitError, Repo};
 use crate::process::{Launched, RunDir, Stop};
@@ -203,8 +203,8 @@ impl TryError {
     }
 }
 
-impl From<Unusable> for TryError {
-    fn from(error: Unusable) -> Self {
+impl From<Failure> for TryError {
+    fn from(error: Failure) -> Self {
         Self::Unusable(error.to_string())
     }
 }

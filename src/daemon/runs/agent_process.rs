@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use super::launch_record::{CONVERSATION, PROMPT, STARTED_AS};
-use super::prepared::{Prepared, Unusable, ended, other, unusable};
+use super::prepared::{Prepared, ended, other, unusable};
 use super::prompt_inputs::{self, PromptInputs, RECOVERY};
 use super::script::{GRACE_MS, MIB, attempt_variables, lease, missing_identity, text_only};
 use crate::agents::adapter::{Conversation, Launch, LaunchContext, StartedAs};
@@ -15,6 +15,7 @@ use crate::config::Config;
 use crate::daemon::actor::handle::Handle;
 use crate::daemon::effects::context::DriverContext;
 use crate::domain::ids::{AgentId, ProfileName, RunId};
+use crate::domain::outcome::Failure;
 use crate::domain::session::SessionId;
 use crate::domain::state::Attempt;
 use crate::process::{self, RunSpec};
@@ -27,7 +28,7 @@ pub(super) fn agent_run(
     agent: &AgentId,
     iteration: u32,
     profile: &ProfileName,
-) -> Result<Prepared, Unusable> {
+) -> Result<Prepared, Failure> {
     let config = context.config();
     let profile = context.profile(profile).ok_or_else(|| {
         unusable(format!(
@@ -88,7 +89,7 @@ fn run_files(
 }
 
 /// The agent's program in its worktree, without the limits of the configuration.
-fn program_spec(run: &RunId, launch: Launch, worktree: PathBuf) -> Result<RunSpec, Unusable> {
+fn program_spec(run: &RunId, launch: Launch, worktree: PathBuf) -> Result<RunSpec, Failure> {
     let not_text = |arg: OsString| unusable(format!("an argument is not UTF-8: {}", arg.display()));
     let args = launch.args.into_iter().map(OsString::into_string);
     let args: Result<Vec<String>, _> = args.collect();
@@ -116,7 +117,7 @@ fn talk(
     attempt: &Attempt,
     profile: &agents::Profile,
     config: &Config,
-) -> Result<Conversation, Unusable> {
+) -> Result<Conversation, Failure> {
     let about = agents::adapter(profile.adapter).program_info();
     let resumes = config.completion.resume && about.is_none_or(|about| about.resumes);
     let own = attempt
@@ -130,7 +131,7 @@ fn talk(
 }
 
 /// An id that no conversation has had.
-fn fresh_session() -> Result<SessionId, Unusable> {
+fn fresh_session() -> Result<SessionId, Failure> {
     uuid::Uuid::new_v4().to_string().parse().map_err(other)
 }
 

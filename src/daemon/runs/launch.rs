@@ -9,7 +9,7 @@ use tokio::task::spawn_blocking;
 
 use super::agent_process::agent_run;
 use super::launch_record::LaunchRecord;
-use super::prepared::{Prepared, Unusable, ended, other};
+use super::prepared::{Prepared, ended, other};
 use super::script::{attempt_variables, check};
 use crate::agents::environment::WorkVariables;
 use crate::daemon::actor::handle::Handle;
@@ -17,6 +17,7 @@ use crate::daemon::effects::context::DriverContext;
 use crate::daemon::hooks;
 use crate::domain::effect::Purpose;
 use crate::domain::ids::{AgentId, IdeaId, Oid, RunId};
+use crate::domain::outcome::Failure;
 use crate::domain::state::State;
 use crate::git;
 use crate::process::{self, RunDir};
@@ -28,7 +29,7 @@ pub(crate) async fn prepare(
     run: &RunId,
     purpose: &Purpose,
     timeout_ms: i64,
-) -> Result<(RunDir, Option<LaunchRecord>), Unusable> {
+) -> Result<(RunDir, Option<LaunchRecord>), Failure> {
     let (context, handle) = (Arc::clone(context), handle.clone());
     let (run, purpose) = (run.clone(), purpose.clone());
     let work = move || {
@@ -52,7 +53,7 @@ pub(crate) fn specify(
     handle: &Handle,
     run: &RunId,
     purpose: &Purpose,
-) -> Result<Prepared, Unusable> {
+) -> Result<Prepared, Failure> {
     match purpose {
         Purpose::Iteration {
             agent,
@@ -71,7 +72,7 @@ fn gate(
     run: &RunId,
     agent: &AgentId,
     command: &str,
-) -> Result<Prepared, Unusable> {
+) -> Result<Prepared, Failure> {
     let attempt = handle
         .read(|state| state.agents.get(agent).cloned())
         .ok_or_else(|| ended(agent))?;
@@ -85,7 +86,7 @@ fn verify(
     run: &RunId,
     idea: &IdeaId,
     command: &str,
-) -> Result<Prepared, Unusable> {
+) -> Result<Prepared, Failure> {
     let cwd = context.paths.worktree(git::MERGE);
     let work = WorkVariables {
         idea_id: idea.to_string(),

@@ -18,10 +18,11 @@ use crate::agents::stream::Conclusion;
 use crate::crash;
 use crate::daemon::actor::handle::Handle;
 use crate::daemon::effects::context::DriverContext;
-use crate::daemon::effects::outcome::kind_of;
-use crate::domain::effect::{self, Purpose};
+use crate::daemon::effects::failure::kind_of;
+use crate::domain::effect;
 use crate::domain::ids::RunId;
-use crate::domain::observation::{FailureKind, Outcome, RunEnd, RunEndKind};
+use crate::domain::observation::{RunEnd, RunEndKind};
+use crate::domain::outcome::{Failure, FailureKind, StopDelivered};
 use crate::domain::state::State;
 use crate::process::{
     self, EndReason, ExitRecord, Launched, ProcessError, RunDir, RunStatus, Stop,
@@ -38,17 +39,10 @@ const KILL_WAIT: Duration = Duration::from_millis(100);
 pub(crate) async fn run(
     context: Arc<DriverContext>,
     handle: Handle,
-    run: RunId,
-    purpose: Purpose,
-    timeout_ms: i64,
-) -> Outcome {
-    match carry_out(&context, &handle, &run, &purpose, timeout_ms).await {
-        Ok(outcome) => outcome,
-        Err(error) => Outcome::Failed {
-            kind: error.kind(),
-            message: format!("run {run}: {error}"),
-        },
-    }
+    effect: effect::Run,
+) -> Result<RunEnd, Failure> {
+    let end = carry_out(&context, &handle, &effect).await;
+    end.map_err(|error| error.into_failure(&effect.run))
 }
 
 /// A failure of swarm to carry out a run; the child's own failure is a normal end.
@@ -62,34 +56,41 @@ pub(crate) enum RunError {
     Join(#[from] tokio::task::JoinError),
     #[error("the daemon is shutting down; the next start carries on")]
     Ending,
+    /// Its message stands without the name of the run.
+    #[error(transparent)]
+    Failed(#[from] Failure),
 }
 
 impl RunError {
-    fn kind(&self) -> FailureKind {
-        match self {
-            Self::Process(error) => kind_of(error),
-            Self::Io(error) => kind_of(error),
+    fn into_failure(self, run: &RunId) -> Failure {
+        let message = format!("run {run}: {self}");
+        let kind = match self {
+            Self::Failed(failure) => return failure,
+            Self::Process(error) => kind_of(&error),
+            Self::Io(error) => kind_of(&error),
             Self::Join(_) | Self::Ending => FailureKind::Other,
-        }
+        };
+        Failure { kind, message }
     }
 }
 
 async fn carry_out(
     context: &Arc<DriverContext>,
     handle: &Handle,
-    run: &RunId,
-    purpose: &Purpose,
-    timeout_ms: i64,
-) -> Result<Outcome, RunError> {
+    effect: &effect::Run,
+) -> Result<RunEnd, RunError> {
+    let effect::Run {
+        run,
+        purpose,
+        timeout_ms,
+    } = effect;
     let (dir, prepared) = match existing(context, run).await? {
         Some(dir) => (dir, None),
-        None => match launch::prepare(context, handle, run, purpose, timeout_ms).await {
-            Ok(prepared) => {
-                crash::point("run.prepared");
-                prepared
-            }
-            Err(unusable) => return Ok(unusable.into()),
-        },
+        None => {
+            let prepared = launch::prepare(context, handle, run, purpose, *timeout_ms).await?;
+            crash::point("run.prepared");
+            prepared
+        }
     };
     let record = match prepared {
         Some(record) => Some(record),
@@ -103,14 +104,14 @@ async fn carry_out(
         process::RunEnd::Exited(record) => ended(record),
         // Nothing was executed, so the dispatcher may launch the run again.
         process::RunEnd::Lost if inspect(&dir).await? == RunStatus::Prepared => {
-            return runner_died(context, dir).await;
+            return Err(runner_died(context, dir).await?.into());
         }
         process::RunEnd::Lost => lost(&dir).await?,
     };
     let (runs, purpose_of, how) = (context.paths.runs.clone(), purpose.clone(), end.how.clone());
     let last_words = match end_diagnosis::diagnose_end(dir.clone(), runs, purpose_of, how).await? {
         EndDiagnosis::LastWords(words) => words,
-        EndDiagnosis::DiskFull => return Ok(disk_full(run)),
+        EndDiagnosis::DiskFull => return Err(disk_full(run).into()),
     };
     crash::point("run.over");
     let head = launch::head_after(context, handle, purpose).await;
@@ -118,18 +119,18 @@ async fn carry_out(
         Some((record, reader)) => follow::conclude(dir, record, reader, &end.how).await?,
         None => Conclusion::default(),
     };
-    Ok(Outcome::RunEnded(RunEnd {
+    Ok(RunEnd {
         head,
         last_words,
         verdict: conclusion.verdict,
         usage: conclusion.usage,
         session: conclusion.session,
         ..end
-    }))
+    })
 }
 
-fn disk_full(run: &RunId) -> Outcome {
-    Outcome::Failed {
+fn disk_full(run: &RunId) -> Failure {
+    Failure {
         kind: FailureKind::NoSpace,
         message: format!(
             "the disk is full, so run {run} failed. Free some space; swarm then carries on by \
@@ -179,14 +180,14 @@ async fn keep_awake<T>(dir: &RunDir, end: impl Future<Output = T>) -> T {
 }
 
 /// The failure of a run whose runner died before it started the child.
-async fn runner_died(context: &DriverContext, dir: RunDir) -> Result<Outcome, RunError> {
+async fn runner_died(context: &DriverContext, dir: RunDir) -> Result<Failure, RunError> {
     let runs = context.paths.runs.clone();
     let diagnose = move || {
         let log = process::tail(&dir.file("runner.log"), 1_000).unwrap_or_default();
         (end_diagnosis::is_full(&runs), log)
     };
     let (is_full, log) = spawn_blocking(diagnose).await?;
-    Ok(Outcome::Failed {
+    Ok(Failure {
         kind: if is_full {
             FailureKind::NoSpace
         } else {
@@ -294,20 +295,20 @@ async fn lost(dir: &RunDir) -> Result<RunEnd, RunError> {
 }
 
 /// Asks a run to end. A run that does not exist counts as stopped.
-pub(crate) async fn stop(context: &DriverContext, run: &RunId, now: bool) -> Outcome {
-    let how = if now { Stop::Now } else { Stop::Graceful };
+pub(crate) async fn stop(
+    context: &DriverContext,
+    effect: &effect::StopRun,
+) -> Result<StopDelivered, Failure> {
+    let effect::StopRun { run, now } = effect;
+    let how = if *now { Stop::Now } else { Stop::Graceful };
     let (runs, id) = (context.paths.runs.clone(), run.clone());
     let stopped = spawn_blocking(move || stop_in(&runs, &id, how)).await;
     match stopped {
-        Ok(Ok(())) => Outcome::StopDelivered,
-        Ok(Err(error)) => Outcome::Failed {
-            kind: FailureKind::Other,
-            message: format!("run {run} could not be stopped: {error}"),
-        },
-        Err(error) => Outcome::Failed {
-            kind: FailureKind::Other,
-            message: error.to_string(),
-        },
+        Ok(Ok(())) => Ok(StopDelivered),
+        Ok(Err(error)) => Err(Failure::other(format!(
+            "run {run} could not be stopped: {error}"
+        ))),
+        Err(error) => Err(Failure::other(error.to_string())),
     }
 }
 

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::prepared::{Unusable, other, unusable};
+use super::prepared::{other, unusable};
 use crate::agents::environment::{Environment, Identity, Sources, WorkVariables};
 use crate::config::Config;
 use crate::daemon::effects::context::DriverContext;
 use crate::domain::ids::{AgentId, RunId};
+use crate::domain::outcome::Failure;
 use crate::domain::state::Attempt;
 use crate::process::{Lease, RunSpec};
 
@@ -55,7 +56,7 @@ pub(super) fn check(
     command: &str,
     cwd: PathBuf,
     work: &WorkVariables,
-) -> Result<RunSpec, Unusable> {
+) -> Result<RunSpec, Failure> {
     let args = vec!["-c".to_owned(), command.to_owned()];
     script(context, run, "/bin/sh".to_owned(), args, cwd, work)
 }
@@ -65,7 +66,7 @@ pub(crate) fn hook(
     context: &DriverContext,
     run: &RunId,
     program: &Path,
-) -> Result<RunSpec, Unusable> {
+) -> Result<RunSpec, Failure> {
     let work = WorkVariables {
         run_id: run.to_string(),
         repository: context.paths.root.clone(),
@@ -103,7 +104,7 @@ fn script(
     args: Vec<String>,
     cwd: PathBuf,
     work: &WorkVariables,
-) -> Result<RunSpec, Unusable> {
+) -> Result<RunSpec, Failure> {
     let config = context.config();
     let sources = Sources {
         inherited: context.inherited.clone(),
@@ -138,7 +139,7 @@ pub(super) fn lease(context: &DriverContext, config: &Config) -> Lease {
 }
 
 /// The identity that git children get when none is configured.
-pub(super) fn missing_identity(context: &DriverContext) -> Result<Option<Identity>, Unusable> {
+pub(super) fn missing_identity(context: &DriverContext) -> Result<Option<Identity>, Failure> {
     let identity = context.repo.identity().map_err(other)?;
     Ok((!identity.configured).then_some(Identity {
         name: identity.name,

@@ -20,7 +20,8 @@ use crate::domain::effect::{self, Effect, Purpose};
 use crate::domain::event::{Event, Mark};
 use crate::domain::ids::{EffectId, RunId};
 use crate::domain::lifecycle::SwarmPhase;
-use crate::domain::observation::{Observation, Outcome};
+use crate::domain::observation::Observation;
+use crate::domain::outcome::{Failure, LandOutcome, Outcome};
 use crate::domain::settings::Settings;
 use crate::domain::signal::Signal;
 use crate::domain::testkit::choices::Choices;
@@ -86,11 +87,11 @@ struct Life {
     /// Effects that this daemon has sent out and that nothing has become of.
     out: BTreeMap<EffectId, Effect>,
     /// Done in the world, and not told yet.
-    late: Vec<(EffectId, Outcome)>,
+    late: Vec<(EffectId, Result<Outcome, Failure>)>,
     /// The last words of runs, as they stand at the end of their output.
     words: BTreeMap<EffectId, (RunId, Signal)>,
     /// Told, to be told again.
-    over: Vec<(EffectId, Outcome)>,
+    over: Vec<(EffectId, Result<Outcome, Failure>)>,
     ideas: u64,
     /// Everything died with the daemon, not only the daemon.
     lost: bool,
@@ -237,8 +238,12 @@ impl Life {
         self.site.quiet().await;
         self.out.clear();
         // What the world remembers the next driver is told at once.
-        self.late
-            .retain(|(_, outcome)| matches!(outcome, Outcome::RunEnded(_) | Outcome::Landed));
+        self.late.retain(|(_, outcome)| {
+            matches!(
+                outcome,
+                Ok(Outcome::Run(_) | Outcome::Land(LandOutcome::Landed))
+            )
+        });
     }
 
     /// Killed: of what was not acknowledged all, a part or nothing is on disk.
@@ -442,7 +447,7 @@ impl Life {
         assert_eq!(new, 0, "a second answer to {effect} has consequences");
     }
 
-    fn tell(&mut self, effect: EffectId, outcome: Outcome) {
+    fn tell(&mut self, effect: EffectId, outcome: Result<Outcome, Failure>) {
         self.counts.outcomes += 1;
         self.over.push((effect, outcome.clone()));
         self.say_last_word(effect);
@@ -451,7 +456,7 @@ impl Life {
     }
 
     /// What becomes of an effect; before a run of an agent ends it may say a last word.
-    fn outcome(&mut self, id: EffectId) -> Outcome {
+    fn outcome(&mut self, id: EffectId) -> Result<Outcome, Failure> {
         let effect = self.out.remove(&id).expect("it was sent out");
         if let Effect::Run(effect::Run {
             run,

@@ -16,7 +16,10 @@ use crate::domain::event::{
 use crate::domain::evolve::evolve;
 use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, RunId};
 use crate::domain::lifecycle::SwarmPhase;
-use crate::domain::observation::{Outcome, RunEndKind};
+use crate::domain::observation::RunEndKind;
+use crate::domain::outcome::{
+    BuildMergeOutcome, Failure, LandOutcome, Outcome, SaveWorkOutcome, SealOutcome,
+};
 use crate::domain::settings::Mode;
 use crate::domain::state::{AttemptEnd, IdeaStatus, State};
 use crate::domain::testkit::world::World;
@@ -289,19 +292,19 @@ impl Model {
         self.hurt.extend(idea);
     }
 
-    pub(super) fn hurt_by(&mut self, effect: &Effect, outcome: &Outcome) {
+    pub(super) fn hurt_by(&mut self, effect: &Effect, outcome: &Result<Outcome, Failure>) {
         let well = match (effect, outcome) {
-            (_, Outcome::RunEnded(end)) => {
+            (_, Ok(Outcome::Run(end))) => {
                 // By its program's own word, too, where it has one.
                 let through = matches!(end.verdict, None | Some(Verdict::Complete));
                 end.how == (RunEndKind::Exited { code: 0 }) && end.stdout_bytes > 0 && through
             }
-            (Effect::PrepareWorktree(_), Outcome::WorktreePrepared { .. })
-            | (Effect::Seal(_), Outcome::Sealed { .. })
-            | (Effect::SaveWork(_), Outcome::WorkSaved { .. })
-            | (Effect::BuildMerge(_), Outcome::Built { .. })
-            | (Effect::PrepareVerify(_), Outcome::VerifyReady)
-            | (Effect::Land(_), Outcome::Landed) => true,
+            (Effect::PrepareWorktree(_), Ok(Outcome::PrepareWorktree(_)))
+            | (Effect::Seal(_), Ok(Outcome::Seal(SealOutcome::Sealed { .. })))
+            | (Effect::SaveWork(_), Ok(Outcome::SaveWork(SaveWorkOutcome::Saved { .. })))
+            | (Effect::BuildMerge(_), Ok(Outcome::BuildMerge(BuildMergeOutcome::Built { .. })))
+            | (Effect::PrepareVerify(_), Ok(Outcome::PrepareVerify(_)))
+            | (Effect::Land(_), Ok(Outcome::Land(LandOutcome::Landed))) => true,
             _ => false,
         };
         if !well {

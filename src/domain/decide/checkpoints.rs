@@ -10,7 +10,7 @@ use crate::domain::effect::{self, Effect};
 use crate::domain::event::{CheckpointDeleted, CheckpointMade};
 use crate::domain::ids::{CheckpointName, Oid};
 use crate::domain::lifecycle::SwarmPhase;
-use crate::domain::observation::Outcome;
+use crate::domain::outcome::{self, Failure};
 use crate::domain::rejection::Rejection;
 use crate::domain::settings::{Mode, Settings};
 use crate::domain::state::State;
@@ -217,22 +217,27 @@ fn deletion_key(name: &CheckpointName) -> String {
     format!("delete-{name}")
 }
 
-pub(super) fn made(plan: &mut Plan<'_>, name: &CheckpointName, reason: Reason, outcome: &Outcome) {
+pub(super) fn made(
+    plan: &mut Plan<'_>,
+    effect: &effect::MakeCheckpoint,
+    outcome: Result<Box<Checkpoint>, Failure>,
+) {
+    let name = &effect.name;
     match outcome {
-        Outcome::CheckpointMade(checkpoint) => {
+        Ok(checkpoint) => {
             plan.clear_warning(WARNING);
             // Already known if the log was torn after it.
             if !plan.state.checkpoints.contains_key(name) {
                 plan.emit(CheckpointMade {
                     name: name.clone(),
-                    checkpoint: checkpoint.clone(),
+                    checkpoint,
                 });
             }
         }
-        Outcome::Failed { message, .. } => match reason {
+        Err(Failure { message, .. }) => match effect.reason {
             // The person who requested it is told directly.
             Reason::Manual => {}
-            Reason::BeforeRollback => super::rollback::not_saved(plan, name, message),
+            Reason::BeforeRollback => super::rollback::not_saved(plan, name, &message),
             Reason::Periodic | Reason::BeforeAutopilot => {
                 plan.warn(
                     WARNING,
@@ -240,15 +245,20 @@ pub(super) fn made(plan: &mut Plan<'_>, name: &CheckpointName, reason: Reason, o
                 );
             }
         },
-        _ => {}
     }
 }
 
-pub(super) fn deleted(plan: &mut Plan<'_>, name: &CheckpointName, outcome: &Outcome) {
-    if let Outcome::Failed { message, .. } = outcome {
-        plan.warn(&deletion_key(name), message);
-    } else {
-        plan.clear_warning(&deletion_key(name));
-        plan.emit(CheckpointDeleted { name: name.clone() });
+pub(super) fn deleted(
+    plan: &mut Plan<'_>,
+    effect: &effect::DeleteCheckpoint,
+    outcome: Result<outcome::CheckpointDeleted, Failure>,
+) {
+    let name = &effect.name;
+    match outcome {
+        Ok(outcome::CheckpointDeleted) => {
+            plan.clear_warning(&deletion_key(name));
+            plan.emit(CheckpointDeleted { name: name.clone() });
+        }
+        Err(failure) => plan.warn(&deletion_key(name), &failure.message),
     }
 }

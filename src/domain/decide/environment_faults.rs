@@ -3,10 +3,11 @@
 //! Invariant: they count against no attempt, and nothing new starts until they are over. Called for
 //! the outcome of every effect.
 
+use super::attempt::outcomes::fail;
 use super::decision::{End, Plan};
 use crate::domain::event::RoomAwaited;
 use crate::domain::ids::AgentId;
-use crate::domain::observation::{FailureKind, Outcome};
+use crate::domain::outcome::{Failure, FailureKind};
 use crate::domain::state::{AttemptEnd, IdeaStatus};
 
 /// Time before something starts again after a full disk.
@@ -37,6 +38,14 @@ pub(super) fn release(plan: &mut Plan<'_>, agent: &AgentId, fault: EnvironmentFa
     plan.end(agent, end);
 }
 
+/// Ends an attempt that needs the effect that failed.
+pub(super) fn release_or_fail(plan: &mut Plan<'_>, agent: &AgentId, failure: &Failure) {
+    match nobodys_fault(failure) {
+        Some(trouble) => release(plan, agent, trouble),
+        None => fail(plan, agent, failure.message.clone()),
+    }
+}
+
 /// Waits for disk space by itself; pauses the swarm for any other fault.
 pub(super) fn hold_for(
     plan: &mut Plan<'_>,
@@ -52,11 +61,9 @@ pub(super) fn hold_for(
     }
 }
 
-/// The environment fault in an outcome, if any.
-pub(super) fn nobodys_fault(outcome: &Outcome) -> Option<EnvironmentFault<'_>> {
-    let Outcome::Failed { kind, message } = outcome else {
-        return None;
-    };
+/// The environment fault in a failure, if any.
+pub(super) fn nobodys_fault(failure: &Failure) -> Option<EnvironmentFault<'_>> {
+    let Failure { kind, message } = failure;
     let key = match kind {
         FailureKind::NoSpace => DISK_FULL,
         FailureKind::Repository => REPOSITORY,

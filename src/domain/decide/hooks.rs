@@ -15,10 +15,11 @@ use crate::domain::event::{
     Event, HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut,
 };
 use crate::domain::evolve;
-use crate::domain::hook::{HookCall, HookName, Passage, WARNING};
+use crate::domain::hook::{HookCall, HookName, HookSettings, Passage, WARNING};
 use crate::domain::ids::{AgentId, RunId};
 use crate::domain::lifecycle::MergeInput;
-use crate::domain::observation::{Outcome, RunEnd, RunEndKind};
+use crate::domain::observation::{RunEnd, RunEndKind};
+use crate::domain::outcome::Failure;
 use crate::domain::settings::Settings;
 use crate::domain::state::{Attempt, AttemptEnd, IdeaStatus, MergeEntry, State, Task, Waits};
 use crate::domain::time::Timestamp;
@@ -153,11 +154,9 @@ pub(super) fn call_over(
     hook: HookName,
     seq: u64,
     run: &RunId,
-    outcome: &Outcome,
+    outcome: &Result<RunEnd, Failure>,
 ) {
-    let Some(end) = run_ended(plan, run, outcome) else {
-        return;
-    };
+    let end = run_ended(plan, run, outcome);
     // The guarded step, and so the call, may be over. After a torn log another run may be making
     // the call: this one was judged.
     let this =
@@ -165,48 +164,60 @@ pub(super) fn call_over(
     let Some(call) = plan.state.hooks.iter().find(this) else {
         return;
     };
-    if let Some(trouble) = nobodys_fault(outcome).filter(EnvironmentFault::passes) {
+    let trouble = outcome.as_ref().err().and_then(nobodys_fault);
+    if let Some(trouble) = trouble.filter(EnvironmentFault::passes) {
         hold_for(plan, trouble);
         return cut_off(plan, call, false);
     }
-    let settings = plan.state.settings.as_ref();
-    let settings = settings.and_then(|settings| settings.hooks.get(&hook));
     let ended = matches!(end.how, RunEndKind::Stopped | RunEndKind::LeaseExpired);
     let lost = end.how == RunEndKind::Lost;
     // A call that finished before it was told to stop has given its answer.
     let through = end.how == RunEndKind::Exited { code: 0 };
     if lost || ended || (!through && is_stopped(plan.state, run, &end.how)) {
-        if lost && call.cut_off + 1 >= LOST_RUNS {
-            let how = format!("its runner was killed {LOST_RUNS} times in a row");
-            return fail(plan, call, run, &how);
-        }
-        if settings.is_none_or(|settings| settings.again) {
-            return cut_off(plan, call, lost);
-        }
-        over(
-            plan,
-            call,
-            "was interrupted and is not called again",
-            false,
-            // A missing answer does not let the step pass.
-            hook.can_veto(),
-        );
-        return warn(
-            plan,
-            call,
-            "was interrupted and is not called again (onCrash)",
-        );
+        interrupted(plan, call, run, lost);
+    } else {
+        answered(plan, call, run, &end);
     }
+}
+
+/// The call was stopped, or its runner was killed, before it gave an answer.
+fn interrupted(plan: &mut Plan<'_>, call: &HookCall, run: &RunId, lost: bool) {
+    if lost && call.cut_off + 1 >= LOST_RUNS {
+        let how = format!("its runner was killed {LOST_RUNS} times in a row");
+        return fail(plan, call, run, &how);
+    }
+    if settings_of(plan.state, call.hook).is_none_or(|settings| settings.again) {
+        return cut_off(plan, call, lost);
+    }
+    // A missing answer does not let the step pass.
+    let holds = call.hook.can_veto();
+    over(
+        plan,
+        call,
+        "was interrupted and is not called again",
+        false,
+        holds,
+    );
+    warn(
+        plan,
+        call,
+        "was interrupted and is not called again (onCrash)",
+    );
+}
+
+fn answered(plan: &mut Plan<'_>, call: &HookCall, run: &RunId, end: &RunEnd) {
     match &end.how {
         RunEndKind::Exited { code: 0 } => {
             over(plan, call, "exit code 0", true, false);
-            plan.clear_warning(&key(hook));
+            plan.clear_warning(&key(call.hook));
         }
         RunEndKind::TimedOut => {
-            let veto = hook.can_veto() && settings.is_some_and(|settings| settings.veto_on_timeout);
+            let settings = settings_of(plan.state, call.hook);
+            let veto =
+                call.hook.can_veto() && settings.is_some_and(|settings| settings.veto_on_timeout);
             plan.emit(HookTimedOut {
-                hook,
-                about: seq,
+                hook: call.hook,
+                about: call.seq,
                 veto,
             });
             let held = if veto {
@@ -227,14 +238,18 @@ pub(super) fn call_over(
         | RunEndKind::Stopped
         | RunEndKind::LeaseExpired
         | RunEndKind::OutputLimit
-        | RunEndKind::Lost => fail(plan, call, run, &describe_end(&end.how, &end)),
+        | RunEndKind::Lost => fail(plan, call, run, &describe_end(end)),
     }
 }
 
-fn describe_end(how: &RunEndKind, end: &RunEnd) -> String {
+fn settings_of(state: &State, hook: HookName) -> Option<&HookSettings> {
+    state.settings.as_ref()?.hooks.get(&hook)
+}
+
+fn describe_end(end: &RunEnd) -> String {
     let said = end.last_words.as_ref();
     let said = said.map_or_else(String::new, |words| format!(": {words}"));
-    format!("{how}{said}")
+    format!("{}{said}", end.how)
 }
 
 /// Records a failed call; a guarding hook then holds its step.

@@ -26,7 +26,8 @@ use super::command::Command;
 use super::effect::{self, Effect, Purpose};
 use super::event::{ClockWentBack, EffectFinished, Event};
 use super::ids::{EffectId, RunId};
-use super::observation::{FailureKind, Observation, Outcome};
+use super::observation::{Observation, RunEnd};
+use super::outcome::{Failure, InboxArchived, Outcome, StopDelivered, WorktreeReleased};
 use super::rejection::Rejection;
 use super::state::State;
 use super::time::Timestamp;
@@ -108,136 +109,88 @@ pub fn observation(state: &State, seen: &Observation, now: Timestamp) -> Vec<Eve
 
 /// Handles an outcome: what follows from it, then `effectFinished`. An effect that is not in the
 /// outbox has finished before.
-fn effect_done(plan: &mut Plan<'_>, id: EffectId, outcome: &Outcome) {
+fn effect_done(plan: &mut Plan<'_>, id: EffectId, outcome: &Result<Outcome, Failure>) {
     let Some(effect) = plan.state.outbox.get(&id) else {
         return;
     };
-    let mismatch;
-    let outcome = if fits(effect, outcome) {
-        outcome
-    } else {
-        mismatch = Outcome::Failed {
-            kind: FailureKind::Other,
-            message: format!("this cannot be the outcome of {id}: {outcome:?}"),
-        };
-        &mismatch
-    };
-    follow(plan, effect, outcome);
-    let error = match outcome {
-        Outcome::Failed { message, .. } => Some(shorten(message)),
-        _ => None,
-    };
+    let outcome = outcome.clone();
+    let error = follow(plan, effect, Ended { id, outcome });
     plan.emit(EffectFinished { id, error });
 }
 
-/// Whether the outcome belongs to this kind of effect.
-fn fits(effect: &Effect, outcome: &Outcome) -> bool {
-    use Outcome as O;
-    match (effect, outcome) {
-        (_, O::Failed { .. })
-        | (Effect::PrepareWorktree(_), O::WorktreePrepared { .. })
-        | (Effect::Run(_), O::RunEnded(_))
-        | (Effect::StopRun(_), O::StopDelivered | O::Done)
-        | (Effect::Seal(_), O::Sealed { .. } | O::Unsealable { .. })
-        | (Effect::SaveWork(_), O::WorkSaved { .. } | O::Unsealable { .. })
-        | (Effect::PrepareVerify(_), O::VerifyReady)
-        | (Effect::StartResolution(_), O::ResolutionStarted { .. })
-        | (Effect::ReleaseWorktree(_), O::Released { .. })
-        | (Effect::ArchiveInbox(_), O::Done) => true,
-        (Effect::BuildMerge(_), outcome) => matches!(
-            outcome,
-            O::Built { .. }
-                | O::NothingToMerge { .. }
-                | O::Conflicted { .. }
-                | O::BroughtOver { .. }
-                | O::TargetRewritten { .. }
-        ),
-        (Effect::Land(_), outcome) => matches!(
-            outcome,
-            O::Landed | O::TargetMoved { .. } | O::CheckoutBlocked { .. }
-        ),
-        (Effect::MakeCheckpoint(_), outcome) => matches!(outcome, O::CheckpointMade(_)),
-        (Effect::DeleteCheckpoint(_), outcome) => matches!(outcome, O::Done),
-        (Effect::CheckRollback(_), outcome) => {
-            matches!(outcome, O::RollbackReady(_) | O::CheckoutBlocked { .. })
-        }
-        (Effect::MoveTarget(_), outcome) => matches!(
-            outcome,
-            O::TargetMovedTo | O::TargetMoved { .. } | O::CheckoutBlocked { .. }
-        ),
-        (Effect::FinishResolution(_), outcome) => matches!(
-            outcome,
-            O::ResolutionFinished { .. } | O::StillConflicted { .. }
-        ),
-        _ => false,
+/// An effect that is over, on its way to the rule for it.
+struct Ended {
+    id: EffectId,
+    outcome: Result<Outcome, Failure>,
+}
+
+impl Ended {
+    /// Gives the rule the outcome as the type of its effect; returns why the effect failed, if it
+    /// did. Only here can an effect meet the outcome of another kind of effect: it has failed then.
+    fn to<E, T>(
+        self,
+        rule: impl FnOnce(&mut Plan<'_>, &E, Result<T, Failure>),
+        plan: &mut Plan<'_>,
+        effect: &E,
+    ) -> Option<String>
+    where
+        T: TryFrom<Outcome, Error = derive_more::TryIntoError<Outcome>>,
+    {
+        let id = self.id;
+        let outcome = self.outcome.and_then(|outcome| {
+            T::try_from(outcome).map_err(|other| {
+                let other = other.input;
+                Failure::other(format!("this cannot be the outcome of {id}: {other:?}"))
+            })
+        });
+        let error = outcome.as_ref().err();
+        let error = error.map(|failure| shorten(&failure.message));
+        rule(plan, effect, outcome);
+        error
     }
 }
 
-/// Dispatches an outcome to the rules of its effect.
-fn follow(plan: &mut Plan<'_>, effect: &Effect, outcome: &Outcome) {
+/// Dispatches an outcome to the rule of its effect; returns why the effect failed, if it did.
+fn follow(plan: &mut Plan<'_>, effect: &Effect, ended: Ended) -> Option<String> {
     match effect {
-        Effect::PrepareWorktree(effect::PrepareWorktree { agent, from, .. }) => {
-            attempt::outcomes::prepared(plan, agent, from.is_some(), outcome);
-        }
-        Effect::Run(effect::Run { run, purpose, .. }) => {
-            run_over(plan, run, purpose, outcome);
-            plan.clear_warning(&stop_key(run));
-        }
-        Effect::StopRun(effect::StopRun { run, now }) => stopped(plan, run, *now, outcome),
-        Effect::Seal(effect::Seal { agent, .. }) => attempt::outcomes::sealed(plan, agent, outcome),
-        Effect::SaveWork(effect::SaveWork { agent, .. }) => redirect::saved(plan, agent, outcome),
-        Effect::BuildMerge(effect::BuildMerge { idea, source, .. }) => {
-            merge::outcomes::built(plan, idea, source, outcome);
-        }
-        Effect::PrepareVerify(effect::PrepareVerify { idea, .. }) => {
-            merge::outcomes::verify_ready(plan, idea, outcome);
-        }
-        Effect::Land(effect::Land { idea, commit, .. }) => {
-            merge::outcomes::landed(plan, idea, commit, outcome);
-        }
-        Effect::StartResolution(effect::StartResolution { idea, .. }) => {
-            merge::conflict::resolution_started(plan, idea, outcome);
-        }
-        Effect::FinishResolution(effect::FinishResolution { idea, .. }) => {
-            merge::conflict::resolution_finished(plan, idea, outcome);
-        }
-        Effect::ReleaseWorktree(effect::ReleaseWorktree { worktree, .. }) => {
-            tidied(plan, &format!("release-{worktree}"), outcome);
-            kept_aside(plan, worktree, outcome);
-        }
-        Effect::MakeCheckpoint(effect::MakeCheckpoint { name, reason, .. }) => {
-            checkpoints::made(plan, name, *reason, outcome);
-        }
-        Effect::DeleteCheckpoint(effect::DeleteCheckpoint { name, .. }) => {
-            checkpoints::deleted(plan, name, outcome);
-        }
-        Effect::CheckRollback(_) => rollback::checked(plan, outcome),
-        Effect::MoveTarget(effect::MoveTarget { target, .. }) => {
-            rollback::moved(plan, target, outcome);
-        }
-        Effect::ArchiveInbox(effect::ArchiveInbox { name, .. }) => {
-            tidied(plan, &format!("inbox-{name}"), outcome);
-        }
+        Effect::PrepareWorktree(it) => ended.to(attempt::outcomes::prepared, plan, it),
+        Effect::Run(it) => ended.to(run_over, plan, it),
+        Effect::StopRun(it) => ended.to(stopped, plan, it),
+        Effect::Seal(it) => ended.to(attempt::outcomes::sealed, plan, it),
+        Effect::SaveWork(it) => ended.to(redirect::saved, plan, it),
+        Effect::BuildMerge(it) => ended.to(merge::outcomes::built, plan, it),
+        Effect::PrepareVerify(it) => ended.to(merge::outcomes::verify_ready, plan, it),
+        Effect::Land(it) => ended.to(merge::outcomes::landed, plan, it),
+        Effect::StartResolution(it) => ended.to(merge::conflict::resolution_started, plan, it),
+        Effect::FinishResolution(it) => ended.to(merge::conflict::resolution_finished, plan, it),
+        Effect::ReleaseWorktree(it) => ended.to(released, plan, it),
+        Effect::MakeCheckpoint(it) => ended.to(checkpoints::made, plan, it),
+        Effect::DeleteCheckpoint(it) => ended.to(checkpoints::deleted, plan, it),
+        Effect::CheckRollback(it) => ended.to(rollback::checked, plan, it),
+        Effect::MoveTarget(it) => ended.to(rollback::moved, plan, it),
+        Effect::ArchiveInbox(it) => ended.to(archived, plan, it),
     }
 }
 
-fn run_over(plan: &mut Plan<'_>, run: &RunId, purpose: &Purpose, outcome: &Outcome) {
-    match purpose {
+fn run_over(plan: &mut Plan<'_>, effect: &effect::Run, outcome: Result<RunEnd, Failure>) {
+    let run = &effect.run;
+    match &effect.purpose {
         Purpose::Iteration { agent, .. } => {
-            attempt::outcomes::iteration_over(plan, agent, run, outcome);
+            attempt::outcomes::iteration_over(plan, agent, run, &outcome);
         }
         Purpose::Gate {
             agent,
             index,
             command,
-        } => attempt::outcomes::gate_over(plan, agent, run, *index, command, outcome),
+        } => attempt::outcomes::gate_over(plan, agent, run, *index, command, &outcome),
         Purpose::Verify {
             idea,
             index,
             command,
-        } => merge::outcomes::verify_over(plan, idea, run, *index, command, outcome),
-        Purpose::Hook { hook, seq, .. } => hooks::call_over(plan, *hook, *seq, run, outcome),
+        } => merge::outcomes::verify_over(plan, idea, run, *index, command, &outcome),
+        Purpose::Hook { hook, seq, .. } => hooks::call_over(plan, *hook, *seq, run, &outcome),
     }
+    plan.clear_warning(&stop_key(run));
 }
 
 fn stop_key(run: &RunId) -> String {
@@ -246,25 +199,35 @@ fn stop_key(run: &RunId) -> String {
 
 /// A run that could not be asked to stop is killed; one that could not be killed ends by itself or
 /// at its time limit.
-fn stopped(plan: &mut Plan<'_>, run: &RunId, now: bool, outcome: &Outcome) {
-    let Outcome::Failed { message, .. } = outcome else {
+fn stopped(plan: &mut Plan<'_>, effect: &effect::StopRun, outcome: Result<StopDelivered, Failure>) {
+    let effect::StopRun { run, now } = effect;
+    let Err(failure) = outcome else {
         return;
     };
     if plan.state.run_effect(run).is_none() {
         return;
     }
-    if now {
-        plan.warn(&stop_key(run), message);
+    if *now {
+        plan.warn(&stop_key(run), &failure.message);
     } else {
         plan.stop_run(run, true);
     }
 }
 
+fn released(
+    plan: &mut Plan<'_>,
+    effect: &effect::ReleaseWorktree,
+    outcome: Result<WorktreeReleased, Failure>,
+) {
+    let worktree = &effect.worktree;
+    tidied(plan, &format!("release-{worktree}"), outcome.as_ref().err());
+    if let Ok(WorktreeReleased { kept: Some(place) }) = outcome {
+        kept_aside(plan, worktree, &place);
+    }
+}
+
 /// Warns about repositories inside a worktree: their content has not landed.
-fn kept_aside(plan: &mut Plan<'_>, worktree: &str, outcome: &Outcome) {
-    let Outcome::Released { kept: Some(place) } = outcome else {
-        return;
-    };
+fn kept_aside(plan: &mut Plan<'_>, worktree: &str, place: &str) {
     let message = format!(
         "the agent of {worktree} created a git repository inside its worktree; its content has not \
         landed and is kept in {place}: copy what you need, then delete that folder"
@@ -272,10 +235,22 @@ fn kept_aside(plan: &mut Plan<'_>, worktree: &str, outcome: &Outcome) {
     plan.warn(&format!("{KEPT_ASIDE}{worktree}"), &message);
 }
 
+fn archived(
+    plan: &mut Plan<'_>,
+    effect: &effect::ArchiveInbox,
+    outcome: Result<InboxArchived, Failure>,
+) {
+    tidied(
+        plan,
+        &format!("inbox-{}", effect.name),
+        outcome.err().as_ref(),
+    );
+}
+
 /// Failed cleanup is a warning; the next daemon tries again.
-fn tidied(plan: &mut Plan<'_>, key: &str, outcome: &Outcome) {
-    match outcome {
-        Outcome::Failed { message, .. } => plan.warn(key, message),
-        _ => plan.clear_warning(key),
+fn tidied(plan: &mut Plan<'_>, key: &str, failure: Option<&Failure>) {
+    match failure {
+        Some(failure) => plan.warn(key, &failure.message),
+        None => plan.clear_warning(key),
     }
 }

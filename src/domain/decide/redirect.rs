@@ -10,11 +10,11 @@ use super::checkpoints::rolling_back;
 use super::decision::{End, Plan};
 use super::environment_faults::{hold_for, nobodys_fault};
 use super::ideas;
-use crate::domain::effect::{self};
+use crate::domain::effect;
 use crate::domain::event::{AgentRedirected, WorkSaved};
 use crate::domain::ids::{AgentId, IdeaId};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase};
-use crate::domain::observation::Outcome;
+use crate::domain::outcome::{Failure, SaveWorkOutcome};
 use crate::domain::rejection::Rejection;
 use crate::domain::scheduling;
 use crate::domain::state::{Attempt, AttemptEnd, Ending, Idea, IdeaStatus, State};
@@ -182,7 +182,12 @@ pub(super) fn save_work(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt)
 }
 
 /// Handles the outcome of that commit.
-pub(super) fn saved(plan: &mut Plan<'_>, agent: &AgentId, outcome: &Outcome) {
+pub(super) fn saved(
+    plan: &mut Plan<'_>,
+    effect: &effect::SaveWork,
+    outcome: Result<SaveWorkOutcome, Failure>,
+) {
+    let agent = &effect.agent;
     let attempt = plan.attempt(agent);
     let Some((attempt, redirect)) =
         attempt.and_then(|attempt| Some((attempt, attempt.redirect.as_deref()?)))
@@ -192,24 +197,27 @@ pub(super) fn saved(plan: &mut Plan<'_>, agent: &AgentId, outcome: &Outcome) {
     if attempt.ending != Some(Ending::Redirected) {
         return;
     }
-    match outcome {
-        Outcome::WorkSaved { saved, committed } => plan.emit(WorkSaved {
-            agent: agent.clone(),
-            saved: saved.clone(),
-            committed: *committed,
-        }),
-        Outcome::Unsealable { message } | Outcome::Failed { message, .. } => {
-            if let Some(trouble) = nobodys_fault(outcome) {
+    let message = match outcome {
+        Ok(SaveWorkOutcome::Saved { saved, committed }) => {
+            return plan.emit(WorkSaved {
+                agent: agent.clone(),
+                saved,
+                committed,
+            });
+        }
+        Ok(SaveWorkOutcome::Unsealable { message }) => message,
+        Err(failure) => {
+            if let Some(trouble) = nobodys_fault(&failure) {
                 hold_for(plan, trouble);
             }
-            let why = format!(
-                "its work could not be committed, so it keeps its worktree, and {} starts in a new \
-                one: {message}",
-                redirect.to
-            );
-            let end = End::keeping(AttemptEnd::Redirected, IdeaStatus::Pending, Some(why));
-            plan.end(agent, end);
+            failure.message
         }
-        _ => {}
-    }
+    };
+    let why = format!(
+        "its work could not be committed, so it keeps its worktree, and {} starts in a new \
+        one: {message}",
+        redirect.to
+    );
+    let end = End::keeping(AttemptEnd::Redirected, IdeaStatus::Pending, Some(why));
+    plan.end(agent, end);
 }

@@ -17,7 +17,7 @@ use crate::domain::event::{
 };
 use crate::domain::ids::{AgentId, CheckpointName, Oid};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase, SwarmInput, SwarmPhase};
-use crate::domain::observation::Outcome;
+use crate::domain::outcome::{CheckRollbackOutcome, CheckoutBlocked, Failure, MoveTargetOutcome};
 use crate::domain::rejection::Rejection;
 use crate::domain::settings::Settings;
 use crate::domain::state::checkpoint::{Reason, Rollback, RollbackStep};
@@ -110,7 +110,11 @@ fn check(plan: &mut Plan<'_>, rollback: &Rollback, settings: &Settings) {
 }
 
 /// Handles the result of the check.
-pub(super) fn checked(plan: &mut Plan<'_>, outcome: &Outcome) {
+pub(super) fn checked(
+    plan: &mut Plan<'_>,
+    _: &effect::CheckRollback,
+    outcome: Result<CheckRollbackOutcome, Failure>,
+) {
     let Some(rollback) = plan.state.rollback.as_deref() else {
         return;
     };
@@ -118,20 +122,19 @@ pub(super) fn checked(plan: &mut Plan<'_>, outcome: &Outcome) {
         return;
     }
     match outcome {
-        Outcome::RollbackReady(ideas) => {
+        Ok(CheckRollbackOutcome::Ready(ideas)) => {
             for (id, idea) in ideas {
-                if rollback.ideas.get(id) != Some(idea) {
-                    plan.emit(RollbackPlanned {
-                        id: id.clone(),
-                        idea: Box::new(idea.clone()),
-                    });
+                if rollback.ideas.get(&id) != Some(&idea) {
+                    let idea = Box::new(idea);
+                    plan.emit(RollbackPlanned { id, idea });
                 }
             }
             step_to(plan, RollbackStep::Stopping);
         }
-        Outcome::CheckoutBlocked { reason, files } => abandon(plan, reason, files),
-        Outcome::Failed { message, .. } => abandon(plan, message, &[]),
-        _ => {}
+        Ok(CheckRollbackOutcome::CheckoutBlocked(CheckoutBlocked { reason, files })) => {
+            abandon(plan, &reason, &files);
+        }
+        Err(failure) => abandon(plan, &failure.message, &[]),
     }
 }
 
@@ -204,7 +207,11 @@ fn move_target(plan: &mut Plan<'_>, rollback: &Rollback, settings: &Settings) {
 }
 
 /// Handles the result of moving the target.
-pub(super) fn moved(plan: &mut Plan<'_>, target: &str, outcome: &Outcome) {
+pub(super) fn moved(
+    plan: &mut Plan<'_>,
+    effect: &effect::MoveTarget,
+    outcome: Result<MoveTargetOutcome, Failure>,
+) {
     let Some(rollback) = plan.state.rollback.as_deref() else {
         return;
     };
@@ -212,23 +219,24 @@ pub(super) fn moved(plan: &mut Plan<'_>, target: &str, outcome: &Outcome) {
         return;
     }
     match outcome {
-        Outcome::TargetMovedTo => {
+        Ok(MoveTargetOutcome::Moved) => {
             plan.emit(TargetSeen {
-                branch: target.to_owned(),
+                branch: effect.target.clone(),
                 commit: rollback.commit.clone(),
             });
             step_to(plan, RollbackStep::Restoring);
         }
-        Outcome::TargetMoved { found } => {
+        Ok(MoveTargetOutcome::TargetMoved { found }) => {
             let why = format!(
                 "somebody else has moved the target to {found}; check that commit, then roll back \
                 again"
             );
             abandon(plan, &why, &[]);
         }
-        Outcome::CheckoutBlocked { reason, files } => abandon(plan, reason, files),
-        Outcome::Failed { message, .. } => abandon(plan, message, &[]),
-        _ => {}
+        Ok(MoveTargetOutcome::CheckoutBlocked(CheckoutBlocked { reason, files })) => {
+            abandon(plan, &reason, &files);
+        }
+        Err(failure) => abandon(plan, &failure.message, &[]),
     }
 }
 

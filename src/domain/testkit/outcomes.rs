@@ -2,31 +2,39 @@
 
 use super::oid;
 use crate::domain::effect::{ConflictLevel, Saved};
-use crate::domain::observation::Outcome;
+use crate::domain::outcome::{
+    BuildMergeOutcome, CheckoutBlocked, Failure, FailureKind, FinishResolutionOutcome, LandOutcome,
+    ResolutionStarted, SaveWorkOutcome, SealOutcome, WorktreePrepared,
+};
+
+pub(crate) fn failed(kind: FailureKind, message: &str) -> Failure {
+    let message = message.to_owned();
+    Failure { kind, message }
+}
 
 /// A new worktree on the first commit.
-pub(crate) fn prepared() -> Outcome {
-    Outcome::WorktreePrepared {
+pub(crate) fn prepared() -> WorktreePrepared {
+    WorktreePrepared {
         head: oid(1),
         base: oid(1),
     }
 }
 
-pub(crate) fn sealed(head: u64, committed: bool) -> Outcome {
+pub(crate) fn sealed(head: u64, committed: bool) -> SealOutcome {
     let head = oid(head);
-    Outcome::Sealed { head, committed }
+    SealOutcome::Sealed { head, committed }
 }
 
-pub(crate) fn work_saved(tip: u64, wip: Option<u64>) -> Outcome {
+pub(crate) fn work_saved(tip: u64, wip: Option<u64>) -> SaveWorkOutcome {
     let (tip, wip) = (oid(tip), wip.map(oid));
-    Outcome::WorkSaved {
+    SaveWorkOutcome::Saved {
         saved: Saved { tip, wip },
         committed: true,
     }
 }
 
-pub(crate) fn built(commit: u64, target: u64) -> Outcome {
-    Outcome::Built {
+pub(crate) fn built(commit: u64, target: u64) -> BuildMergeOutcome {
+    BuildMergeOutcome::Built {
         commit: oid(commit),
         target: oid(target),
         resolved: vec![],
@@ -34,50 +42,54 @@ pub(crate) fn built(commit: u64, target: u64) -> Outcome {
 }
 
 /// A conflict with commit 9 of the target.
-pub(crate) fn conflicted(level: ConflictLevel, files: &[impl ToString]) -> Outcome {
-    Outcome::Conflicted {
+pub(crate) fn conflicted(level: ConflictLevel, files: &[impl ToString]) -> BuildMergeOutcome {
+    BuildMergeOutcome::Conflicted {
         target: oid(9),
         level,
         files: names(files),
     }
 }
 
-pub(crate) fn target_rewritten(found: u64) -> Outcome {
-    Outcome::TargetRewritten {
+pub(crate) fn target_rewritten(found: u64) -> BuildMergeOutcome {
+    BuildMergeOutcome::TargetRewritten {
         found: oid(found),
         dropped: vec![],
     }
 }
 
-pub(crate) fn target_moved(found: u64) -> Outcome {
-    Outcome::TargetMoved { found: oid(found) }
+pub(crate) fn target_moved(found: u64) -> LandOutcome {
+    LandOutcome::TargetMoved { found: oid(found) }
 }
 
-pub(crate) fn checkout_blocked(reason: &str, files: &[&str]) -> Outcome {
-    Outcome::CheckoutBlocked {
+pub(crate) fn checkout_blocked(reason: &str, files: &[&str]) -> CheckoutBlocked {
+    CheckoutBlocked {
         reason: reason.to_owned(),
         files: names(files),
     }
 }
 
-pub(crate) fn resolution_started(head: u64, files: &[&str]) -> Outcome {
-    Outcome::ResolutionStarted {
+pub(crate) fn land_blocked(reason: &str, files: &[&str]) -> LandOutcome {
+    LandOutcome::CheckoutBlocked(checkout_blocked(reason, files))
+}
+
+pub(crate) fn resolution_started(head: u64, files: &[&str]) -> ResolutionStarted {
+    ResolutionStarted {
         head: oid(head),
         files: names(files),
         left_out: None,
     }
 }
 
-pub(crate) fn resolution_finished(head: u64) -> Outcome {
-    Outcome::ResolutionFinished {
+pub(crate) fn resolution_finished(head: u64) -> FinishResolutionOutcome {
+    FinishResolutionOutcome::Finished {
         head: oid(head),
         left_out: None,
     }
 }
 
-pub(crate) fn still_conflicted(files: &[&str]) -> Outcome {
+pub(crate) fn still_conflicted(files: &[&str]) -> FinishResolutionOutcome {
     let files = names(files);
-    Outcome::StillConflicted { files }
+    FinishResolutionOutcome::StillConflicted { files }
 }
 
 fn names(files: &[impl ToString]) -> Vec<String> {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::outcomes::{self, failed};
 use super::{START, invariants, new_idea, oid, render, settings};
 use crate::domain::command::{Command, NewIdea};
 use crate::domain::decide;
@@ -9,7 +10,12 @@ use crate::domain::effect::{self, Effect, Purpose, Saved};
 use crate::domain::event::Event;
 use crate::domain::evolve::evolve;
 use crate::domain::ids::{AgentId, EffectId, IdeaId, RunId};
-use crate::domain::observation::{FailureKind, Observation, Outcome, RunEnd, RunEndKind};
+use crate::domain::observation::{Observation, RunEnd, RunEndKind};
+use crate::domain::outcome::{
+    BuildMergeOutcome, CheckRollbackOutcome, CheckpointDeleted, Failure, FailureKind,
+    InboxArchived, LandOutcome, MoveTargetOutcome, Outcome, StopDelivered, VerifyReady,
+    WorktreePrepared, WorktreeReleased,
+};
 use crate::domain::rejection::Rejection;
 use crate::domain::settings::Settings;
 use crate::domain::signal::Signal;
@@ -158,12 +164,12 @@ impl Scenario {
 
     /// The look at the checkpoint of a rollback goes well; it has these ideas.
     pub(crate) fn rollback_ready(&mut self, ideas: BTreeMap<IdeaId, IdeaThen>) -> &mut Self {
-        self.answer("checkRollback", Outcome::RollbackReady(ideas))
+        self.answer("checkRollback", CheckRollbackOutcome::Ready(ideas))
     }
 
     /// A run was told to end.
     pub(crate) fn stop_delivered(&mut self) -> &mut Self {
-        self.answer("stopRun", Outcome::StopDelivered)
+        self.answer("stopRun", StopDelivered)
     }
 
     /// The newest effect that waits for its outcome.
@@ -230,22 +236,33 @@ impl Scenario {
     }
 
     /// An effect comes to this.
-    pub(crate) fn answer(&mut self, name: &str, outcome: Outcome) -> &mut Self {
+    pub(crate) fn answer(&mut self, name: &str, outcome: impl Into<Outcome>) -> &mut Self {
+        self.ends(name, Ok(outcome.into()))
+    }
+
+    /// An effect comes to this, or fails.
+    pub(crate) fn ends(&mut self, name: &str, outcome: Result<Outcome, Failure>) -> &mut Self {
         let Some(effect) = self.pending(name) else {
             let asked: Vec<&str> = self.state.outbox.values().map(name_of).collect();
             panic!("{name} is not asked for; what is: {asked:?}");
         };
-        self.done(effect, outcome)
+        self.when(Observation::EffectDone { effect, outcome })
     }
 
     /// This very effect comes to this.
-    pub(crate) fn done(&mut self, effect: EffectId, outcome: Outcome) -> &mut Self {
+    pub(crate) fn done(&mut self, effect: EffectId, outcome: impl Into<Outcome>) -> &mut Self {
+        let outcome = Ok(outcome.into());
         self.when(Observation::EffectDone { effect, outcome })
     }
 
     /// An effect cannot be done.
     pub(crate) fn fails(&mut self, name: &str, message: &str) -> &mut Self {
-        self.answer(name, failed(FailureKind::Other, message))
+        self.fails_as(name, FailureKind::Other, message)
+    }
+
+    /// An effect cannot be done, for such a reason.
+    pub(crate) fn fails_as(&mut self, name: &str, kind: FailureKind, message: &str) -> &mut Self {
+        self.ends(name, Err(failed(kind, message)))
     }
 
     /// An agent says something in its run.
@@ -285,7 +302,7 @@ impl Scenario {
 
     /// The run of this effect ends.
     pub(crate) fn run_over(&mut self, effect: EffectId, end: RunEnd) -> &mut Self {
-        self.done(effect, Outcome::RunEnded(end))
+        self.done(effect, end)
     }
 
     /// The call of a hook that runs ends.
@@ -404,13 +421,6 @@ pub(crate) fn exit(code: i32) -> RunEndKind {
     RunEndKind::Exited { code }
 }
 
-pub(crate) fn failed(kind: FailureKind, message: &str) -> Outcome {
-    Outcome::Failed {
-        kind,
-        message: message.into(),
-    }
-}
-
 /// What a checkpoint of this state holds of the ideas, with the work that is kept under these
 /// commits.
 pub(crate) fn held(
@@ -453,55 +463,41 @@ pub(crate) fn checkpoint(reason: Reason, at: Timestamp, number: u64) -> Checkpoi
 
 /// The outcome of an effect that goes well; `number` makes its commits its own.
 pub(crate) fn good(effect: &Effect, number: u64) -> Outcome {
-    let new = oid(0x1000 + number);
+    let new = 0x1000 + number;
     match effect {
-        Effect::PrepareWorktree(effect::PrepareWorktree { from, .. }) => {
-            Outcome::WorktreePrepared {
-                head: oid(1),
-                base: from
-                    .as_ref()
-                    .map_or_else(|| oid(1), |kept| kept.base.clone()),
-            }
+        Effect::PrepareWorktree(effect::PrepareWorktree { from, .. }) => WorktreePrepared {
+            head: oid(1),
+            base: from
+                .as_ref()
+                .map_or_else(|| oid(1), |kept| kept.base.clone()),
         }
-        Effect::Run(_) => Outcome::RunEnded(RunEnd {
+        .into(),
+        Effect::Run(_) => RunEnd {
             stdout_bytes: 100,
             duration_ms: 2_000,
             ..RunEnd::new(exit(0))
-        }),
-        Effect::StopRun(_) => Outcome::StopDelivered,
-        Effect::Seal(_) => Outcome::Sealed {
-            head: new,
-            committed: true,
-        },
-        Effect::SaveWork(_) => Outcome::WorkSaved {
-            saved: Saved {
-                tip: new,
-                wip: None,
-            },
-            committed: true,
-        },
-        Effect::BuildMerge(effect::BuildMerge { known_target, .. }) => Outcome::Built {
-            commit: new,
+        }
+        .into(),
+        Effect::StopRun(_) => StopDelivered.into(),
+        Effect::Seal(_) => outcomes::sealed(new, true).into(),
+        Effect::SaveWork(_) => outcomes::work_saved(new, None).into(),
+        Effect::BuildMerge(effect::BuildMerge { known_target, .. }) => BuildMergeOutcome::Built {
+            commit: oid(new),
             target: known_target.clone().unwrap_or_else(|| oid(1)),
             resolved: vec![],
-        },
-        Effect::PrepareVerify(_) => Outcome::VerifyReady,
-        Effect::Land(_) => Outcome::Landed,
-        Effect::StartResolution(_) => Outcome::ResolutionStarted {
-            head: new,
-            files: vec!["a.rs".into()],
-            left_out: None,
-        },
-        Effect::FinishResolution(_) => Outcome::ResolutionFinished {
-            head: new,
-            left_out: None,
-        },
-        Effect::ReleaseWorktree(_) => Outcome::Released { kept: None },
-        Effect::MakeCheckpoint(effect::MakeCheckpoint { reason, at, .. }) => {
-            Outcome::CheckpointMade(Box::new(checkpoint(*reason, *at, number)))
         }
-        Effect::CheckRollback(_) => Outcome::RollbackReady(BTreeMap::new()),
-        Effect::MoveTarget(_) => Outcome::TargetMovedTo,
-        Effect::DeleteCheckpoint(_) | Effect::ArchiveInbox(_) => Outcome::Done,
+        .into(),
+        Effect::PrepareVerify(_) => VerifyReady.into(),
+        Effect::Land(_) => LandOutcome::Landed.into(),
+        Effect::StartResolution(_) => outcomes::resolution_started(new, &["a.rs"]).into(),
+        Effect::FinishResolution(_) => outcomes::resolution_finished(new).into(),
+        Effect::ReleaseWorktree(_) => WorktreeReleased { kept: None }.into(),
+        Effect::MakeCheckpoint(effect::MakeCheckpoint { reason, at, .. }) => {
+            Box::new(checkpoint(*reason, *at, number)).into()
+        }
+        Effect::CheckRollback(_) => CheckRollbackOutcome::Ready(BTreeMap::new()).into(),
+        Effect::MoveTarget(_) => MoveTargetOutcome::Moved.into(),
+        Effect::DeleteCheckpoint(_) => CheckpointDeleted.into(),
+        Effect::ArchiveInbox(_) => InboxArchived.into(),
     }
 }

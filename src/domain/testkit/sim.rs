@@ -18,7 +18,8 @@ use crate::domain::event::{EffectRequested, Event};
 use crate::domain::evolve::evolve;
 use crate::domain::ids::EffectId;
 use crate::domain::lifecycle::SwarmPhase;
-use crate::domain::observation::{Observation, Outcome};
+use crate::domain::observation::Observation;
+use crate::domain::outcome::{Failure, Outcome};
 use crate::domain::settings::Settings;
 use crate::domain::signal::Signal;
 use crate::domain::state::State;
@@ -36,7 +37,7 @@ pub(crate) struct Sim {
     /// Effects that this daemon has sent out and has no answer to.
     sent: BTreeMap<EffectId, Effect>,
     /// Effects that are over, to be answered a second time.
-    over: Vec<(EffectId, Outcome)>,
+    over: Vec<(EffectId, Result<Outcome, Failure>)>,
     /// What people ask for.
     ask_for: fn(&State, &mut Choices) -> Command,
     /// So much of the log is durable: what lies behind has had no effect yet.
@@ -338,7 +339,7 @@ impl Sim {
         }
     }
 
-    fn some_answer(&mut self) -> Option<(EffectId, Outcome)> {
+    fn some_answer(&mut self) -> Option<(EffectId, Result<Outcome, Failure>)> {
         if self.sent.is_empty() {
             return None;
         }

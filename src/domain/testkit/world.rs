@@ -4,16 +4,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::choices::Choices;
+use super::outcomes::{checkout_blocked, failed, land_blocked};
 use super::programs::Programs;
-use super::scenario::{exit, failed, good, held};
+use super::scenario::{exit, good, held};
 use crate::domain::effect::{self, ConflictLevel, Effect, Purpose, Saved};
 use crate::domain::event::{EffectRequested, Event};
 use crate::domain::hook::HookName;
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId, Oid, RunId};
-use crate::domain::observation::{FailureKind, LeftOut, Outcome, RunEnd, RunEndKind};
+use crate::domain::observation::{RunEnd, RunEndKind};
+use crate::domain::outcome::{
+    BuildMergeOutcome, CheckRollbackOutcome, CheckpointDeleted, Failure, FailureKind,
+    FinishResolutionOutcome, LandOutcome, LeftOut, MoveTargetOutcome, Outcome, ResolutionStarted,
+    SaveWorkOutcome, SealOutcome, StopDelivered, VerifyReady,
+};
 use crate::domain::state::State;
-use crate::domain::state::checkpoint::{Checkpoint, IdeaThen, Reason};
-use crate::domain::time::Timestamp;
+use crate::domain::state::checkpoint::{Checkpoint, IdeaThen};
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -109,7 +114,12 @@ impl World {
     }
 
     /// What became of the question whether a merged tree may land.
-    fn ask_before_landing(&mut self, state: &State, purpose: &Purpose, outcome: &Outcome) {
+    fn ask_before_landing(
+        &mut self,
+        state: &State,
+        purpose: &Purpose,
+        outcome: &Result<RunEnd, Failure>,
+    ) {
         let Purpose::Hook {
             hook: HookName::PreMerge,
             idea: Some(idea),
@@ -120,14 +130,10 @@ impl World {
         };
         let settings = state.settings.as_ref().unwrap();
         let hook = settings.hooks.get(&HookName::PreMerge);
-        let free = match outcome {
-            Outcome::RunEnded(end) => match end.how {
-                RunEndKind::Exited { code } => code == 0,
-                RunEndKind::TimedOut => hook.is_none_or(|hook| !hook.veto_on_timeout),
-                _ => false,
-            },
-            _ => false,
-        };
+        let veto_on_timeout = hook.is_some_and(|hook| hook.veto_on_timeout);
+        let free = outcome.as_ref().is_ok_and(|end| {
+            end.how == exit(0) || (end.how == RunEndKind::TimedOut && !veto_on_timeout)
+        });
         let commit = state.entry(idea).and_then(|entry| entry.commit.as_ref());
         if let Some(commit) = commit
             && (free || hook.is_none())
@@ -148,149 +154,161 @@ impl World {
         state: &State,
         effect: &Effect,
         choices: &mut Choices,
-    ) -> Outcome {
+    ) -> Result<Outcome, Failure> {
         if !self.is_done(effect) && choices.chance(2) {
             if let Effect::Run(effect::Run { run, .. }) = effect {
                 self.never_starts(run);
             }
-            return nonsense(effect);
+            return Ok(nonsense(effect));
         }
-        match effect {
-            Effect::Run(effect::Run { run, purpose, .. }) => {
-                let outcome = self.end_of(state, run, purpose, choices);
-                self.ask_before_landing(state, purpose, &outcome);
-                outcome
-            }
-            Effect::StopRun(effect::StopRun { run, .. }) => {
-                self.stopped.insert(run.clone());
-                if choices.chance(10) {
-                    return failed(FailureKind::Other, "no permission");
-                }
-                Outcome::StopDelivered
-            }
-            Effect::BuildMerge(effect::BuildMerge {
-                source,
-                known_target,
-                ..
-            }) => self.build(source, known_target.as_ref(), choices),
-            Effect::PrepareVerify(effect::PrepareVerify { commit, .. }) => {
-                if choices.chance(10) {
-                    return cannot(choices);
-                }
-                self.checked_out = Some(commit.clone());
-                Outcome::VerifyReady
-            }
-            Effect::Land(effect::Land { idea, commit, .. }) => self.land(idea, commit, choices),
-            Effect::StartResolution(_) => match choices.pick(8) {
-                0..5 => Outcome::ResolutionStarted {
-                    head: self.commit(),
-                    files: vec!["a.rs".into()],
-                    left_out: None,
-                },
-                5 | 6 => Outcome::ResolutionStarted {
-                    head: self.commit(),
-                    files: vec![],
-                    left_out: None,
-                },
-                _ => cannot(choices),
-            },
-            Effect::FinishResolution(_) => match choices.pick(6) {
-                0 => Outcome::ResolutionFinished {
-                    head: self.commit(),
-                    left_out: Some(LeftOut {
-                        files: vec!["a.rs".into()],
-                        undone: vec![],
-                        kept: "refs/swarm/rescue/left-out-a".into(),
-                    }),
-                },
-                1..4 => Outcome::ResolutionFinished {
-                    head: self.commit(),
-                    left_out: None,
-                },
-                4 => Outcome::StillConflicted {
-                    files: vec!["a.rs".into()],
-                },
-                _ => cannot(choices),
-            },
-            Effect::Seal(_) => match choices.pick(10) {
-                0..8 => Outcome::Sealed {
-                    head: self.commit(),
-                    committed: true,
-                },
-                8 => Outcome::Unsealable {
-                    message: "a merge is in progress".into(),
-                },
-                _ => cannot(choices),
-            },
-            Effect::SaveWork(_) => match choices.pick(10) {
-                0..8 => {
-                    let saved = Saved {
-                        tip: self.commit(),
-                        wip: None,
-                    };
-                    self.redirected.push(saved.clone());
-                    let committed = true;
-                    Outcome::WorkSaved { saved, committed }
-                }
-                8 => Outcome::Unsealable {
-                    message: "a merge is in progress".into(),
-                },
-                _ => cannot(choices),
-            },
+        let of_checkpoints = matches!(
+            effect,
             Effect::MakeCheckpoint(_)
-            | Effect::DeleteCheckpoint(_)
-            | Effect::CheckRollback(_)
-            | Effect::MoveTarget(_) => self.past(state, effect, choices),
-            Effect::PrepareWorktree(effect::PrepareWorktree { from, .. }) => {
-                let saved = from.as_ref().and_then(|from| from.saved.as_ref());
-                let mut kept = self.kept.values().chain(&self.redirected);
-                let lost = saved.filter(|saved| !kept.any(|kept| kept == *saved));
-                assert!(lost.is_none(), "the work of an idea is gone: {lost:?}");
-                tidied(effect, choices)
+                | Effect::DeleteCheckpoint(_)
+                | Effect::CheckRollback(_)
+                | Effect::MoveTarget(_)
+        );
+        if of_checkpoints && !self.is_done(effect) && choices.chance(5) {
+            return Err(cannot(choices));
+        }
+        Ok(match effect {
+            Effect::Run(it) => self.run(state, it, choices)?.into(),
+            Effect::StopRun(it) => self.stop(it, choices)?.into(),
+            Effect::BuildMerge(it) => self.build(it, choices)?.into(),
+            Effect::PrepareVerify(it) => self.check_out(it, choices)?.into(),
+            Effect::Land(it) => self.land(it, choices)?.into(),
+            Effect::StartResolution(_) => self.start_resolution(choices)?.into(),
+            Effect::FinishResolution(_) => self.finish_resolution(choices)?.into(),
+            Effect::Seal(_) => self.seal(choices)?.into(),
+            Effect::SaveWork(_) => self.save_work(choices)?.into(),
+            Effect::MakeCheckpoint(it) => self.keep(state, it, choices)?.into(),
+            Effect::DeleteCheckpoint(it) => self.forget(it).into(),
+            Effect::CheckRollback(it) => self.check(it, choices)?.into(),
+            Effect::MoveTarget(it) => self.go_back(it, choices)?.into(),
+            Effect::PrepareWorktree(it) => {
+                self.must_be_kept(it);
+                tidied(effect, choices)?
             }
-            Effect::ReleaseWorktree(_) | Effect::ArchiveInbox(_) => tidied(effect, choices),
+            Effect::ReleaseWorktree(_) | Effect::ArchiveInbox(_) => tidied(effect, choices)?,
+        })
+    }
+
+    fn stop(
+        &mut self,
+        effect: &effect::StopRun,
+        choices: &mut Choices,
+    ) -> Result<StopDelivered, Failure> {
+        self.stopped.insert(effect.run.clone());
+        if choices.chance(10) {
+            return Err(Failure::other("no permission"));
+        }
+        Ok(StopDelivered)
+    }
+
+    fn check_out(
+        &mut self,
+        effect: &effect::PrepareVerify,
+        choices: &mut Choices,
+    ) -> Result<VerifyReady, Failure> {
+        if choices.chance(10) {
+            return Err(cannot(choices));
+        }
+        self.checked_out = Some(effect.commit.clone());
+        Ok(VerifyReady)
+    }
+
+    fn start_resolution(&mut self, choices: &mut Choices) -> Result<ResolutionStarted, Failure> {
+        let files = match choices.pick(8) {
+            0..5 => vec!["a.rs".into()],
+            5 | 6 => vec![],
+            _ => return Err(cannot(choices)),
+        };
+        Ok(ResolutionStarted {
+            head: self.commit(),
+            files,
+            left_out: None,
+        })
+    }
+
+    fn finish_resolution(
+        &mut self,
+        choices: &mut Choices,
+    ) -> Result<FinishResolutionOutcome, Failure> {
+        let files = vec!["a.rs".into()];
+        let left_out = match choices.pick(6) {
+            0 => Some(LeftOut {
+                files,
+                undone: vec![],
+                kept: "refs/swarm/rescue/left-out-a".into(),
+            }),
+            1..4 => None,
+            4 => return Ok(FinishResolutionOutcome::StillConflicted { files }),
+            _ => return Err(cannot(choices)),
+        };
+        let head = self.commit();
+        Ok(FinishResolutionOutcome::Finished { head, left_out })
+    }
+
+    fn seal(&mut self, choices: &mut Choices) -> Result<SealOutcome, Failure> {
+        match choices.pick(10) {
+            0..8 => Ok(SealOutcome::Sealed {
+                head: self.commit(),
+                committed: true,
+            }),
+            8 => Ok(SealOutcome::Unsealable {
+                message: "a merge is in progress".into(),
+            }),
+            _ => Err(cannot(choices)),
         }
     }
 
-    /// Checkpoints, and the way back to one.
-    fn past(&mut self, state: &State, effect: &Effect, choices: &mut Choices) -> Outcome {
-        if !self.is_done(effect) && choices.chance(5) {
-            return cannot(choices);
-        }
-        match effect {
-            Effect::MakeCheckpoint(effect::MakeCheckpoint {
-                name, reason, at, ..
-            }) => self.keep(state, name, *reason, *at, choices),
-            Effect::DeleteCheckpoint(effect::DeleteCheckpoint { name, in_use, .. }) => {
-                self.checkpoints.remove(name);
-                self.kept
-                    .retain(|(of, agent), _| of != name || in_use.contains(agent));
-                Outcome::Done
+    fn save_work(&mut self, choices: &mut Choices) -> Result<SaveWorkOutcome, Failure> {
+        match choices.pick(10) {
+            0..8 => {
+                let (tip, wip) = (self.commit(), None);
+                let saved = Saved { tip, wip };
+                self.redirected.push(saved.clone());
+                let committed = true;
+                Ok(SaveWorkOutcome::Saved { saved, committed })
             }
-            Effect::CheckRollback(effect::CheckRollback {
-                name, commit, tag, ..
-            }) => self.check(name, commit, tag, choices),
-            Effect::MoveTarget(effect::MoveTarget {
-                expected, commit, ..
-            }) => self.go_back(expected, commit, choices),
-            other => panic!("not of checkpoints: {other:?}"),
+            8 => Ok(SaveWorkOutcome::Unsealable {
+                message: "a merge is in progress".into(),
+            }),
+            _ => Err(cannot(choices)),
         }
+    }
+
+    /// The work that an attempt goes on from.
+    fn must_be_kept(&self, effect: &effect::PrepareWorktree) {
+        let saved = effect.from.as_ref().and_then(|from| from.saved.as_ref());
+        let mut kept = self.kept.values().chain(&self.redirected);
+        let lost = saved.filter(|saved| !kept.any(|kept| kept == *saved));
+        assert!(lost.is_none(), "the work of an idea is gone: {lost:?}");
+    }
+
+    fn forget(&mut self, effect: &effect::DeleteCheckpoint) -> CheckpointDeleted {
+        let effect::DeleteCheckpoint { name, in_use, .. } = effect;
+        self.checkpoints.remove(name);
+        self.kept
+            .retain(|(of, agent), _| of != name || in_use.contains(agent));
+        CheckpointDeleted
     }
 
     fn keep(
         &mut self,
         state: &State,
-        name: &CheckpointName,
-        reason: Reason,
-        at: Timestamp,
+        effect: &effect::MakeCheckpoint,
         choices: &mut Choices,
-    ) -> Outcome {
+    ) -> Result<Box<Checkpoint>, Failure> {
+        let effect::MakeCheckpoint {
+            name, reason, at, ..
+        } = effect;
         if let Some(held) = self.checkpoints.get(name) {
-            let same = (held.checkpoint.created_at, held.checkpoint.reason) == (at, reason);
+            let same = (held.checkpoint.created_at, held.checkpoint.reason) == (*at, *reason);
             if !same {
-                return failed(FailureKind::Other, "its file is there already");
+                return Err(Failure::other("its file is there already"));
             }
-            return Outcome::CheckpointMade(Box::new(held.checkpoint.clone()));
+            return Ok(Box::new(held.checkpoint.clone()));
         }
         let commit = match self.target.clone() {
             Some(commit) => commit,
@@ -310,8 +328,8 @@ impl World {
         });
         self.kept.extend(kept);
         let checkpoint = Checkpoint {
-            created_at: at,
-            reason,
+            created_at: *at,
+            reason: *reason,
             commit,
             tag: self.commit(),
             seq: state.seq,
@@ -322,48 +340,51 @@ impl World {
             ideas,
         };
         self.checkpoints.insert(name.clone(), held);
-        Outcome::CheckpointMade(Box::new(checkpoint))
+        Ok(Box::new(checkpoint))
     }
 
     fn check(
         &self,
-        name: &CheckpointName,
-        commit: &Oid,
-        tag: &Oid,
+        effect: &effect::CheckRollback,
         choices: &mut Choices,
-    ) -> Outcome {
-        let Some(held) = self.checkpoints.get(name) else {
-            return failed(FailureKind::Repository, "its file is gone");
+    ) -> Result<CheckRollbackOutcome, Failure> {
+        let Some(held) = self.checkpoints.get(&effect.name) else {
+            return Err(failed(FailureKind::Repository, "its file is gone"));
         };
         assert_eq!(
             (&held.checkpoint.commit, &held.checkpoint.tag),
-            (commit, tag)
+            (&effect.commit, &effect.tag)
         );
         if choices.chance(10) {
-            return Outcome::CheckoutBlocked {
-                reason: "local changes".into(),
-                files: vec!["a.rs".into()],
-            };
+            let blocked = checkout_blocked("local changes", &["a.rs"]);
+            return Ok(CheckRollbackOutcome::CheckoutBlocked(blocked));
         }
-        Outcome::RollbackReady(held.ideas.clone())
+        Ok(CheckRollbackOutcome::Ready(held.ideas.clone()))
     }
 
     /// Moves the target to the commit of a checkpoint.
-    fn go_back(&mut self, expected: &Oid, commit: &Oid, choices: &mut Choices) -> Outcome {
-        let moved = || Outcome::TargetMovedTo;
+    fn go_back(
+        &mut self,
+        effect: &effect::MoveTarget,
+        choices: &mut Choices,
+    ) -> Result<MoveTargetOutcome, Failure> {
+        let commit = &effect.commit;
         if self.target.as_ref() == Some(commit) {
-            return moved();
+            return Ok(MoveTargetOutcome::Moved);
         }
-        if self.target.as_ref() != Some(expected) {
+        if self.target.as_ref() != Some(&effect.expected) {
             let found = self.target.clone().expect("it was seen");
-            return Outcome::TargetMoved { found };
+            return Ok(MoveTargetOutcome::TargetMoved { found });
         }
-        if let Some(hindered) = self.hindered(choices) {
-            return hindered;
-        }
-        self.target = Some(commit.clone());
-        self.landed = self.history[commit].clone();
-        moved()
+        Ok(match self.hinder(choices)? {
+            LandOutcome::Landed => {
+                self.target = Some(commit.clone());
+                self.landed = self.history[commit].clone();
+                MoveTargetOutcome::Moved
+            }
+            LandOutcome::TargetMoved { found } => MoveTargetOutcome::TargetMoved { found },
+            LandOutcome::CheckoutBlocked(blocked) => MoveTargetOutcome::CheckoutBlocked(blocked),
+        })
     }
 
     /// The file of a checkpoint and the log agree on what is done: nothing is done twice, and
@@ -394,20 +415,31 @@ impl World {
         self.landed.iter().any(|(_, landed)| landed == commit)
     }
 
+    fn run(
+        &mut self,
+        state: &State,
+        effect: &effect::Run,
+        choices: &mut Choices,
+    ) -> Result<RunEnd, Failure> {
+        let outcome = self.end_of(state, effect, choices);
+        self.ask_before_landing(state, &effect.purpose, &outcome);
+        outcome
+    }
+
     /// A run ends once, and how it did stays so whoever asks.
     fn end_of(
         &mut self,
         state: &State,
-        run: &RunId,
-        purpose: &Purpose,
+        effect: &effect::Run,
         choices: &mut Choices,
-    ) -> Outcome {
+    ) -> Result<RunEnd, Failure> {
+        let effect::Run { run, purpose, .. } = effect;
         if let Some(end) = self.ended.get(run) {
-            return Outcome::RunEnded(end.clone());
+            return Ok(end.clone());
         }
         if choices.chance(2) {
             self.never_starts(run);
-            return cannot(choices);
+            return Err(cannot(choices));
         }
         let how = self.how(run, choices);
         if let (Purpose::Verify { command, .. }, true) = (purpose, how == exit(0)) {
@@ -427,7 +459,7 @@ impl World {
         };
         self.programs.words(state, purpose, run, &mut end, choices);
         self.ended.insert(run.clone(), end.clone());
-        Outcome::RunEnded(end)
+        Ok(end)
     }
 
     /// Whoever asks again hears so: what never ran has used nothing.
@@ -455,78 +487,83 @@ impl World {
         }
     }
 
-    fn build(&mut self, source: &Oid, known: Option<&Oid>, choices: &mut Choices) -> Outcome {
+    fn build(
+        &mut self,
+        effect: &effect::BuildMerge,
+        choices: &mut Choices,
+    ) -> Result<BuildMergeOutcome, Failure> {
+        let known = effect.known_target.as_ref();
         let target = self.target.clone().or_else(|| known.cloned());
         let target = target.unwrap_or_else(|| self.commit());
         self.target = Some(target.clone());
-        let conflict = |level| Outcome::Conflicted {
-            target: target.clone(),
+        let conflict = |target, level| BuildMergeOutcome::Conflicted {
+            target,
             level,
             files: vec!["a.rs".into(), "b.rs".into()],
         };
-        match choices.pick(17) {
-            9..12 => conflict(ConflictLevel::Medium),
-            12 => conflict(ConflictLevel::Complex),
-            13 => Outcome::NothingToMerge { target },
+        Ok(match choices.pick(17) {
+            9..12 => conflict(target, ConflictLevel::Medium),
+            12 => conflict(target, ConflictLevel::Complex),
+            13 => BuildMergeOutcome::NothingToMerge { target },
             14 => {
                 let found = self.commit();
                 self.target = Some(found.clone());
                 if known.is_none() {
-                    return cannot(choices);
+                    return Err(cannot(choices));
                 }
-                Outcome::TargetRewritten {
-                    found,
-                    dropped: vec![],
-                }
+                let dropped = vec![];
+                BuildMergeOutcome::TargetRewritten { found, dropped }
             }
-            15 => cannot(choices),
-            16 => Outcome::BroughtOver {
+            15 => return Err(cannot(choices)),
+            16 => BuildMergeOutcome::BroughtOver {
                 base: target,
                 head: self.commit(),
             },
             _ => {
                 let commit = self.commit();
                 self.built
-                    .insert(commit.clone(), (source.clone(), target.clone()));
-                Outcome::Built {
+                    .insert(commit.clone(), (effect.source.clone(), target.clone()));
+                BuildMergeOutcome::Built {
                     commit,
                     target,
                     resolved: vec![],
                 }
             }
-        }
+        })
     }
 
     /// What keeps the target from moving, now and then.
-    fn hindered(&mut self, choices: &mut Choices) -> Option<Outcome> {
+    fn hinder(&mut self, choices: &mut Choices) -> Result<LandOutcome, Failure> {
         match choices.pick(12) {
             9 => {
                 let found = self.commit();
                 self.target = Some(found.clone());
-                Some(Outcome::TargetMoved { found })
+                Ok(LandOutcome::TargetMoved { found })
             }
-            10 => Some(Outcome::CheckoutBlocked {
-                reason: "local changes".into(),
-                files: vec!["a.rs".into()],
-            }),
-            11 => Some(cannot(choices)),
-            _ => None,
+            10 => Ok(land_blocked("local changes", &["a.rs"])),
+            11 => Err(cannot(choices)),
+            _ => Ok(LandOutcome::Landed),
         }
     }
 
     /// Moves the target once, however often it is asked.
-    fn land(&mut self, idea: &IdeaId, commit: &Oid, choices: &mut Choices) -> Outcome {
+    fn land(
+        &mut self,
+        effect: &effect::Land,
+        choices: &mut Choices,
+    ) -> Result<LandOutcome, Failure> {
+        let effect::Land { idea, commit, .. } = effect;
         if self.has_landed(commit) {
-            return Outcome::Landed;
+            return Ok(LandOutcome::Landed);
         }
-        if let Some(hindered) = self.hindered(choices) {
-            return hindered;
+        let outcome = self.hinder(choices)?;
+        if outcome == LandOutcome::Landed {
+            let again = self.landed.iter().any(|(landed, _)| landed == idea);
+            assert!(!again, "{idea} lands twice");
+            self.target = Some(commit.clone());
+            self.landed.push((idea.clone(), commit.clone()));
         }
-        let again = self.landed.iter().any(|(landed, _)| landed == idea);
-        assert!(!again, "{idea} lands twice");
-        self.target = Some(commit.clone());
-        self.landed.push((idea.clone(), commit.clone()));
-        Outcome::Landed
+        Ok(outcome)
     }
 
     /// The ideas whose work the target was moved to.
@@ -535,15 +572,15 @@ impl World {
     }
 }
 
-fn tidied(effect: &Effect, choices: &mut Choices) -> Outcome {
+fn tidied(effect: &Effect, choices: &mut Choices) -> Result<Outcome, Failure> {
     if choices.chance(5) {
-        cannot(choices)
+        Err(cannot(choices))
     } else {
-        good(effect, 0)
+        Ok(good(effect, 0))
     }
 }
 
-fn cannot(choices: &mut Choices) -> Outcome {
+fn cannot(choices: &mut Choices) -> Failure {
     let kind = [
         FailureKind::Other,
         FailureKind::NoSpace,
@@ -555,8 +592,9 @@ fn cannot(choices: &mut Choices) -> Outcome {
 
 /// What no driver should ever answer.
 fn nonsense(effect: &Effect) -> Outcome {
-    match effect {
-        Effect::PrepareVerify(_) => Outcome::Landed,
-        _ => Outcome::VerifyReady,
+    if matches!(effect, Effect::PrepareVerify(_)) {
+        LandOutcome::Landed.into()
+    } else {
+        VerifyReady.into()
     }
 }

@@ -7,11 +7,12 @@ use crate::domain::effect::{self, Effect};
 use crate::domain::event::{Event, WarningRaised};
 use crate::domain::ids::EffectId;
 use crate::domain::lifecycle::{AttemptPhase, SwarmPhase};
-use crate::domain::observation::{FailureKind, Observation, Outcome, RunEnd, RunEndKind};
+use crate::domain::observation::{Observation, RunEnd, RunEndKind};
+use crate::domain::outcome::{FailureKind, LandOutcome, SealOutcome, WorktreeReleased};
 use crate::domain::signal::Signal;
 use crate::domain::state::{AttemptEnd, IdeaStatus};
 use crate::domain::testkit::outcomes::{prepared, sealed};
-use crate::domain::testkit::scenario::{exit, failed};
+use crate::domain::testkit::scenario::exit;
 use crate::domain::testkit::{Scenario, agent, idea, oid};
 use crate::view::{self, Rest};
 
@@ -128,7 +129,7 @@ fn what_cannot_be_committed_goes_back_to_the_agent() {
     let mut s = working();
     s.completes(&agent(1)).quietly();
     let message = "a rebase is in progress in the worktree; finish it or abort it".into();
-    s.answer("seal", Outcome::Unsealable { message });
+    s.answer("seal", SealOutcome::Unsealable { message });
     assert_snapshot!(s.then(), @r"
     gateFailed {agent: ed-001, feedback: {command: committing what was left in the worktree, how: a rebase is in progress in the worktree; finish it or abort it}}
     ed-001 -> Backoff
@@ -498,7 +499,7 @@ fn three_failures_in_a_row_pause_the_autopilot_and_say_so() {
 fn a_program_that_cannot_be_started_is_a_failure_with_its_reason() {
     let mut s = working();
     let message = "the agent's program `claude` is not on PATH";
-    s.answer("iteration", failed(FailureKind::AgentUnusable, message));
+    s.fails_as("iteration", FailureKind::AgentUnusable, message);
     assert_snapshot!(s.then(), @r#"
     run r0001-ed-001-i1 NotStarted { message: "the agent's program `claude` is not on PATH" }
     attemptEnded {agent: ed-001, end: failed, keepWorktree: true, message: the agent could not be started: the agent's program `claude` is not on PATH, status: failed}
@@ -510,9 +511,10 @@ fn a_program_that_cannot_be_started_is_a_failure_with_its_reason() {
 fn no_room_on_the_disk_is_nobodys_fault() {
     let mut s = Scenario::running();
     s.add("one").quietly();
-    s.answer(
+    s.fails_as(
         "prepareWorktree",
-        failed(FailureKind::NoSpace, "no room for a worktree"),
+        FailureKind::NoSpace,
+        "no room for a worktree",
     );
     assert_snapshot!(s.then(), @r"
     warningRaised {key: disk-full, message: no room for a worktree}
@@ -522,7 +524,7 @@ fn no_room_on_the_disk_is_nobodys_fault() {
     ask #2 releaseWorktree ed-001-idea-001
     ");
     assert_eq!(s.idea(1).failed_attempts, 0);
-    s.answer("releaseWorktree", Outcome::Released { kept: None })
+    s.answer("releaseWorktree", WorktreeReleased { kept: None })
         .quietly();
     assert!(s.state.agents.is_empty(), "nothing starts while it waits");
     s.wait(10_000).well_until("iteration");
@@ -625,10 +627,10 @@ fn signals_count_once_and_only_from_agents() {
 fn an_outcome_that_cannot_be_is_a_failure_and_not_silence() {
     let mut s = Scenario::running();
     s.add("one").quietly();
-    s.answer("prepareWorktree", Outcome::Landed);
+    s.answer("prepareWorktree", LandOutcome::Landed);
     assert_snapshot!(s.then(), @r"
-    attemptEnded {agent: ed-001, end: failed, keepWorktree: true, message: this cannot be the outcome of op-000001: Landed, status: failed}
-    end #1: this cannot be the outcome of op-000001: Landed
+    attemptEnded {agent: ed-001, end: failed, keepWorktree: true, message: this cannot be the outcome of op-000001: Land(Landed), status: failed}
+    end #1: this cannot be the outcome of op-000001: Land(Landed)
     ask #2 releaseWorktree ed-001-idea-001
     ");
 }
@@ -638,8 +640,7 @@ fn what_is_over_is_ignored() {
     let mut s = Scenario::running();
     s.add("one").all_goes_well().quietly();
     for id in 1..=s.state.counters.effects {
-        let (effect, outcome) = (EffectId(id), Outcome::Landed);
-        s.when(Observation::EffectDone { effect, outcome });
+        s.done(EffectId(id), LandOutcome::Landed);
     }
     assert_snapshot!(s.then(), @"");
 }

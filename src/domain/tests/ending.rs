@@ -5,12 +5,13 @@ use insta::assert_snapshot;
 use crate::domain::command::Command;
 use crate::domain::effect::ConflictLevel;
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
-use crate::domain::observation::{FailureKind, RunEndKind};
+use crate::domain::observation::RunEndKind;
+use crate::domain::outcome::FailureKind;
 use crate::domain::settings::Mode;
 use crate::domain::signal::Signal;
 use crate::domain::state::IdeaStatus;
-use crate::domain::testkit::outcomes::{conflicted, prepared, resolution_started, sealed};
-use crate::domain::testkit::scenario::{exit, failed};
+use crate::domain::testkit::outcomes::{conflicted, failed, prepared, resolution_started, sealed};
+use crate::domain::testkit::scenario::exit;
 use crate::domain::testkit::{Scenario, agent, idea};
 use crate::view::{self, Rest};
 
@@ -67,9 +68,9 @@ fn a_stopped_agent_leaves_its_idea_pending_and_its_worktree_kept() {
 fn an_agent_is_stopped_whatever_it_does() {
     // Before its worktree is there: when it is, and also when it never will be.
     for outcome in [
-        prepared(),
-        failed(FailureKind::Other, "no"),
-        failed(FailureKind::NoSpace, "no room"),
+        Ok(prepared().into()),
+        Err(failed(FailureKind::Other, "no")),
+        Err(failed(FailureKind::NoSpace, "no room")),
     ] {
         let mut s = Scenario::with(|settings| settings.mode = Mode::SemiAuto);
         s.add("one").command(Command::AssignIdea {
@@ -77,7 +78,7 @@ fn an_agent_is_stopped_whatever_it_does() {
             profile: None,
         });
         s.command(Command::StopAgent { id: agent(1) });
-        s.answer("prepareWorktree", outcome);
+        s.ends("prepareWorktree", outcome);
         assert_eq!(s.idea(1).status, IdeaStatus::Pending);
         assert_eq!(s.state.swarm.phase, SwarmPhase::Running);
     }

@@ -8,14 +8,15 @@ use crate::domain::effect::ConflictLevel;
 use crate::domain::event::{Event, HookCutOff, HookFinished, HookStarted};
 use crate::domain::hook::{HookName, HookSettings, Passage};
 use crate::domain::lifecycle::{MergePhase, SwarmPhase};
-use crate::domain::observation::{FailureKind, RunEndKind};
+use crate::domain::observation::RunEndKind;
+use crate::domain::outcome::FailureKind;
 use crate::domain::settings::Settings;
 use crate::domain::signal::Signal;
 use crate::domain::state::IdeaStatus;
 use crate::domain::testkit::outcomes::{
-    built, checkout_blocked, conflicted, prepared, sealed, target_moved,
+    built, conflicted, land_blocked, prepared, sealed, target_moved,
 };
-use crate::domain::testkit::scenario::{exit, failed, good};
+use crate::domain::testkit::scenario::{exit, good};
 use crate::domain::testkit::{Scenario, agent, idea};
 use crate::view::{self, Rest};
 
@@ -205,7 +206,7 @@ fn while_pre_merge_runs_the_queue_waits_and_other_agents_work() {
 fn the_same_work_on_the_same_target_is_asked_about_once() {
     let mut s = with(&[HookName::PreMerge]);
     s.well_until("pre-merge").hook("pre-merge", exit(0));
-    s.answer("land", checkout_blocked("local changes", &["a.rs"]))
+    s.answer("land", land_blocked("local changes", &["a.rs"]))
         .wait_for_deadline();
     s.answer("buildMerge", built(0x51, 1));
     assert!(s.pending("land").is_some(), "it is not asked again");
@@ -370,8 +371,8 @@ fn what_a_hook_stood_before_can_be_given_up() {
 fn a_hook_that_may_not_run_holds_its_step() {
     let mut s = with(&[HookName::PreMerge, HookName::PostComplete]);
     s.well_until("pre-merge");
-    let refused = failed(FailureKind::AgentUnusable, "x.sh can be written by others");
-    s.answer("pre-merge", refused);
+    let refused = "x.sh can be written by others";
+    s.fails_as("pre-merge", FailureKind::AgentUnusable, refused);
     let waits = s.entry(1).waits.as_ref().unwrap();
     assert!(
         waits.reason.contains("can be written by others"),
@@ -384,10 +385,7 @@ fn a_hook_that_may_not_run_holds_its_step() {
 fn a_full_disk_says_nothing_about_a_step() {
     let mut s = with(&[HookName::PreMerge]);
     s.well_until("pre-merge");
-    s.answer(
-        "pre-merge",
-        failed(FailureKind::NoSpace, "the disk is full"),
-    );
+    s.fails_as("pre-merge", FailureKind::NoSpace, "the disk is full");
     assert!(s.pending("pre-merge").is_none() && s.entry(1).waits.is_none());
     assert!(s.state.warnings.contains_key("disk-full"));
     s.wait_for_deadline();

@@ -5,9 +5,9 @@ use insta::assert_snapshot;
 use crate::domain::command::{Command, IdeaEdit, InboxFile, NewIdea};
 use crate::domain::event::{Event, IdeaClaimed};
 use crate::domain::ids::IdeaId;
-use crate::domain::observation::FailureKind;
+use crate::domain::outcome::FailureKind;
 use crate::domain::settings::Mode;
-use crate::domain::testkit::scenario::{exit, failed};
+use crate::domain::testkit::scenario::exit;
 use crate::domain::testkit::{Scenario, agent, idea, new_idea, profile};
 use crate::view;
 
@@ -280,10 +280,7 @@ fn retry_ends_the_wait_after_a_crash() {
 fn a_worktree_that_was_never_made_is_given_back() {
     let mut s = Scenario::running();
     s.add("one").quietly();
-    s.answer(
-        "prepareWorktree",
-        failed(FailureKind::Other, "no such branch"),
-    );
+    s.fails_as("prepareWorktree", FailureKind::Other, "no such branch");
     assert_snapshot!(s.then(), @r"
     attemptEnded {agent: ed-001, end: failed, keepWorktree: true, message: no such branch, status: failed}
     end #1: no such branch

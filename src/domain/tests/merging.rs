@@ -6,15 +6,19 @@ use crate::domain::command::{Command, IdeaEdit, TargetChoice};
 use crate::domain::effect::{self, ConflictLevel, Effect};
 use crate::domain::event::{Event, MergeMoved};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase};
-use crate::domain::observation::{FailureKind, LeftOut, Outcome, RunEndKind};
+use crate::domain::observation::RunEndKind;
+use crate::domain::outcome::{
+    BuildMergeOutcome, FailureKind, FinishResolutionOutcome, LeftOut, ResolutionStarted,
+    VerifyReady,
+};
 use crate::domain::signal::Signal;
 use crate::domain::state::checkpoint::Reason;
 use crate::domain::state::{IdeaStatus, Task, Waits};
 use crate::domain::testkit::outcomes::{
-    built, checkout_blocked, conflicted, prepared, resolution_finished, resolution_started, sealed,
+    built, conflicted, land_blocked, prepared, resolution_finished, resolution_started, sealed,
     still_conflicted, target_moved, target_rewritten,
 };
-use crate::domain::testkit::scenario::{checkpoint, exit, failed};
+use crate::domain::testkit::scenario::{checkpoint, exit};
 use crate::domain::testkit::{Scenario, agent, idea, oid, profile};
 use crate::view::{self, Rest};
 
@@ -25,11 +29,11 @@ fn building() -> Scenario {
     s
 }
 
-fn conflict(level: ConflictLevel) -> Outcome {
+fn conflict(level: ConflictLevel) -> BuildMergeOutcome {
     conflicted(level, &["src/a.rs"])
 }
 
-fn laid_out(files: &[&str]) -> Outcome {
+fn laid_out(files: &[&str]) -> ResolutionStarted {
     resolution_started(0x2001, files)
 }
 
@@ -124,7 +128,7 @@ fn a_simple_conflict_is_resolved_while_building() {
     let resolved = vec!["src/a.rs".into()];
     s.answer(
         "buildMerge",
-        Outcome::Built {
+        BuildMergeOutcome::Built {
             commit: oid(5),
             target: oid(1),
             resolved,
@@ -189,7 +193,7 @@ fn a_conflict_that_is_settled_without_the_work_is_told_of() {
     let kept = "refs/swarm/rescue/left-out-ed-001".to_owned();
     s.answer(
         "finishResolution",
-        Outcome::ResolutionFinished {
+        FinishResolutionOutcome::Finished {
             head: oid(0x2002),
             left_out: Some(LeftOut {
                 files: vec!["src/a.rs".into()],
@@ -356,7 +360,7 @@ fn a_checkout_in_the_way_is_looked_at_again_without_verifying_again() {
     s.well_until("land").quietly();
     s.answer(
         "land",
-        checkout_blocked("local changes are in the way", &["src/a.rs"]),
+        land_blocked("local changes are in the way", &["src/a.rs"]),
     );
     assert_snapshot!(s.then(), @r#"
     merge idea-001 -> Queued until 2026-01-01T00:00:10.000Z: local changes are in the way ["src/a.rs"]
@@ -380,7 +384,7 @@ fn a_checkout_in_the_way_is_looked_at_again_without_verifying_again() {
 fn a_start_looks_at_once_whether_the_checkout_is_still_in_the_way() {
     let mut s = building();
     s.well_until("land");
-    s.answer("land", checkout_blocked("local changes", &[]));
+    s.answer("land", land_blocked("local changes", &[]));
     assert_eq!(view::rest(&s.state), Rest::NeedsPerson);
     s.restart();
     assert_eq!(view::rest(&s.state), Rest::Busy);
@@ -392,7 +396,7 @@ fn a_start_looks_at_once_whether_the_checkout_is_still_in_the_way() {
 fn other_quality_commands_are_asked_about_a_tree_that_had_passed() {
     let mut s = building();
     s.well_until("land");
-    s.answer("land", checkout_blocked("local changes", &[]));
+    s.answer("land", land_blocked("local changes", &[]));
     s.load(|settings| settings.quality_commands.push("lint".into()));
     s.wait_for_deadline().well_until("prepareVerify");
 }
@@ -419,7 +423,10 @@ fn a_target_that_moved_is_merged_and_verified_again() {
 #[test]
 fn nothing_to_merge_is_done_too() {
     let mut s = building();
-    s.answer("buildMerge", Outcome::NothingToMerge { target: oid(1) });
+    s.answer(
+        "buildMerge",
+        BuildMergeOutcome::NothingToMerge { target: oid(1) },
+    );
     assert_snapshot!(s.then(), @r"
     attemptEnded {agent: ed-001, end: nothingToMerge, keepWorktree: false, message: the agent said COMPLETE, and its branch holds nothing that the target lacks, status: done}
     end #5
@@ -532,7 +539,7 @@ fn a_merge_that_cannot_be_built_waits_for_a_person_and_one_without_room_tries_ag
     ");
     assert_eq!(view::rest(&s.state), Rest::NeedsPerson);
     s.command(Command::RetryMerge { id: idea(1) }).quietly();
-    s.answer("buildMerge", failed(FailureKind::NoSpace, "no room"));
+    s.fails_as("buildMerge", FailureKind::NoSpace, "no room");
     assert_snapshot!(s.then(), @r"
     merge idea-001 -> Queued until 2026-01-01T00:01:00.000Z: no room []
     end #6: no room
@@ -618,7 +625,7 @@ fn the_merge_worktree_has_one_user_also_after_a_torn_log() {
     s.answer("seal", sealed(5, false));
     s.check(exit(0));
     assert_eq!(s.entry(2).phase, MergePhase::Queued);
-    s.answer("prepareVerify", Outcome::VerifyReady);
+    s.answer("prepareVerify", VerifyReady);
     assert_eq!(s.entry(2).phase, MergePhase::Building);
 }
 
@@ -630,13 +637,12 @@ fn nothing_lands_while_a_checkpoint_is_being_made() {
         name: "one".parse().unwrap(),
     });
     s.answer("buildMerge", built(7, 1));
-    s.answer("prepareVerify", Outcome::VerifyReady)
-        .check(exit(0));
+    s.answer("prepareVerify", VerifyReady).check(exit(0));
     assert_eq!(s.entry(1).phase, MergePhase::Landing);
     assert_eq!(s.pending("land"), None);
     s.answer(
         "makeCheckpoint",
-        Outcome::CheckpointMade(Box::new(checkpoint(Reason::Manual, s.now, 1))),
+        Box::new(checkpoint(Reason::Manual, s.now, 1)),
     );
     assert!(s.pending("land").is_some());
 }
@@ -660,7 +666,7 @@ fn a_branch_that_was_brought_onto_the_target_by_hand_goes_back_to_its_place_in_t
     let mut s = Scenario::running();
     s.add("one").well_until("buildMerge");
     let (base, head) = (oid(8), oid(9));
-    let outcome = Outcome::BroughtOver {
+    let outcome = BuildMergeOutcome::BroughtOver {
         base: base.clone(),
         head: head.clone(),
     };

@@ -7,12 +7,13 @@ use crate::domain::command::{Command, IdeaEdit};
 use crate::domain::effect::{self, Effect};
 use crate::domain::ids::IdeaId;
 use crate::domain::lifecycle::AttemptPhase;
-use crate::domain::observation::{FailureKind, Observation, RunEndKind};
+use crate::domain::observation::{Observation, RunEndKind};
+use crate::domain::outcome::FailureKind;
 use crate::domain::settings::Mode;
 use crate::domain::signal::Signal;
 use crate::domain::state::{AttemptEnd, IdeaStatus};
 use crate::domain::testkit::outcomes::work_saved;
-use crate::domain::testkit::scenario::{exit, failed, fold};
+use crate::domain::testkit::scenario::{exit, fold};
 use crate::domain::testkit::{Scenario, agent, checkpoint_name, idea, oid, profile};
 use crate::view::idea_detail;
 
@@ -265,7 +266,7 @@ fn work_that_cannot_be_committed_stays_in_its_worktree() {
         let mut s = working();
         s.command(redirect(2));
         s.iteration(&agent(1), RunEndKind::Stopped);
-        s.answer("saveWork", failed(kind, "the index is locked"));
+        s.fails_as("saveWork", kind, "the index is locked");
         let kept = s.idea(1).kept.clone().unwrap().worktree;
         assert_eq!(
             (kept.worktree.as_str(), kept.saved),

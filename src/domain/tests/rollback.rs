@@ -11,12 +11,13 @@ use crate::domain::effect::{self, Effect, Saved};
 use crate::domain::event::{CheckpointMade, EffectRequested, Event};
 use crate::domain::ids::CheckpointName;
 use crate::domain::lifecycle::SwarmPhase;
-use crate::domain::observation::{Observation, Outcome};
+use crate::domain::observation::Observation;
+use crate::domain::outcome::{CheckRollbackOutcome, Failure, MoveTargetOutcome, Outcome};
 use crate::domain::settings::Mode;
 use crate::domain::state::checkpoint::{RollbackStep, Unfinished};
 use crate::domain::state::{IdeaStatus, State};
-use crate::domain::testkit::outcomes::{checkout_blocked, target_moved};
-use crate::domain::testkit::scenario::{checkpoint, exit, fold, held};
+use crate::domain::testkit::outcomes::checkout_blocked;
+use crate::domain::testkit::scenario::{checkpoint, exit, fold, good, held};
 use crate::domain::testkit::{Scenario, agent, checkpoint_name, idea, oid};
 use crate::view::{self, Rest};
 
@@ -209,25 +210,22 @@ fn a_log_that_ends_anywhere_in_it_goes_on_with_it() {
     }
 }
 
-fn blocked() -> Outcome {
-    checkout_blocked("local changes", &["a.rs"])
-}
-
-fn cannot() -> Outcome {
-    crate::domain::testkit::scenario::failed(
-        crate::domain::observation::FailureKind::Other,
-        "it cannot be done",
-    )
+fn cannot() -> Result<Outcome, Failure> {
+    Err(Failure::other("it cannot be done"))
 }
 
 #[test]
 fn given_up_at_any_step_it_changes_nothing_and_work_goes_on() {
-    let ways: &[(&str, Outcome)] = &[
-        ("checkRollback", blocked()),
+    let blocked = checkout_blocked("local changes", &["a.rs"]);
+    let blocked_check = CheckRollbackOutcome::CheckoutBlocked(blocked.clone());
+    let blocked_move = MoveTargetOutcome::CheckoutBlocked(blocked);
+    let moved = MoveTargetOutcome::TargetMoved { found: oid(0x66) };
+    let ways: [(&str, Result<Outcome, Failure>); 6] = [
+        ("checkRollback", Ok(blocked_check.into())),
         ("checkRollback", cannot()),
         ("makeCheckpoint", cannot()),
-        ("moveTarget", target_moved(0x66)),
-        ("moveTarget", blocked()),
+        ("moveTarget", Ok(moved.into())),
+        ("moveTarget", Ok(blocked_move.into())),
         ("moveTarget", cannot()),
     ];
     for (effect, outcome) in ways {
@@ -241,7 +239,7 @@ fn given_up_at_any_step_it_changes_nothing_and_work_goes_on() {
         s.command(Command::AssignIdea { id, profile })
             .well_until("iteration");
         s.command(to("first", true)).well_until(effect);
-        s.answer(effect, outcome.clone());
+        s.ends(effect, outcome);
         assert_eq!(abandoned(&s), 1, "{effect}");
         assert!(s.state.rollback.is_none());
         assert_eq!(s.state.swarm.phase, SwarmPhase::Running, "{effect}");
@@ -250,7 +248,7 @@ fn given_up_at_any_step_it_changes_nothing_and_work_goes_on() {
         assert_eq!(s.idea(2).status, IdeaStatus::Done, "{effect}");
         assert_eq!(s.idea(2).failed_attempts, 0);
         assert_eq!(rolled_back(&s), 0);
-        let stopped = u32::from(*effect != "checkRollback");
+        let stopped = u32::from(effect != "checkRollback");
         assert_eq!(s.idea(2).attempts, 1 + stopped, "{effect}");
     }
 }
@@ -375,8 +373,7 @@ fn a_pause_that_is_in_force_stays_and_one_that_is_asked_for_comes() {
         while s.state.rollback.is_some() {
             let (effect, asked) = s.state.outbox.first_key_value().unwrap();
             let (effect, asked) = (*effect, asked.clone());
-            let outcome = crate::domain::testkit::scenario::good(&asked, effect.0);
-            s.when(Observation::EffectDone { effect, outcome });
+            s.done(effect, good(&asked, effect.0));
         }
         let reason = s.state.swarm.pause_reason.clone();
         (s.state.swarm.phase, reason)
@@ -603,8 +600,7 @@ fn work_that_a_checkpoint_keeps_has_no_worktree_to_give_back() {
     let mut s = with_saved_work();
     s.command(Command::Resume).quietly();
     s.command(Command::CancelIdea { id: idea(1) });
-    let outcome = cannot();
-    s.answer("prepareWorktree", outcome);
+    s.fails("prepareWorktree", "it cannot be done");
     assert_snapshot!(s.then(), @r"
     endingAsked {agent: ed-002, ending: cancelled}
     ed-002 -> Stopping
@@ -646,8 +642,7 @@ fn answers_of_a_step_that_is_over_change_nothing() {
         _ => None,
     });
     for (effect, asked) in earlier.collect::<Vec<_>>() {
-        let outcome = crate::domain::testkit::scenario::good(&asked, effect.0);
-        s.when(Observation::EffectDone { effect, outcome });
+        s.done(effect, good(&asked, effect.0));
         s.when(Observation::EffectDone {
             effect,
             outcome: cannot(),

@@ -9,12 +9,13 @@ use crate::domain::effect::{self, ConflictLevel, Effect};
 use crate::domain::event::{Event, IterationStarted};
 use crate::domain::ids::RunId;
 use crate::domain::lifecycle::MergePhase;
-use crate::domain::observation::{FailureKind, RunEnd};
+use crate::domain::observation::RunEnd;
+use crate::domain::outcome::FailureKind;
 use crate::domain::settings::Settings;
 use crate::domain::signal::Signal;
 use crate::domain::state::IdeaStatus;
 use crate::domain::testkit::outcomes::{conflicted, still_conflicted, target_moved};
-use crate::domain::testkit::scenario::{self, exit, fold};
+use crate::domain::testkit::scenario::{exit, fold};
 use crate::domain::testkit::{Scenario, agent, idea, profile};
 use crate::domain::usage::{Tokens, Usage};
 use crate::domain::verdict::{Cause, Verdict};
@@ -344,8 +345,7 @@ fn of_a_worktree_that_cannot_be_prepared_once_more() {
         }
         waited += 1;
         assert!(torn.pending("iteration").is_none(), "it begins too early");
-        let no_space = scenario::failed(FailureKind::NoSpace, "no room");
-        torn.answer("prepareWorktree", no_space);
+        torn.fails_as("prepareWorktree", FailureKind::NoSpace, "no room");
         assert_eq!(torn.idea(1).status, IdeaStatus::Pending);
         torn.wait_for_deadline().all_goes_well();
         assert_eq!(torn.idea(1).status, IdeaStatus::Done);

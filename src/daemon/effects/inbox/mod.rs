@@ -18,14 +18,14 @@ use std::sync::Arc;
 use tokio::task::spawn_blocking;
 
 use super::context::DriverContext;
-use super::outcome::failed;
 use crate::crash;
 use crate::daemon::actor::handle::Handle;
 use crate::daemon::files::hash::sha256;
 use crate::domain::command::{Command, InboxFile, NewIdea};
-use crate::domain::effect::Effect;
+use crate::domain::effect::{self, Effect};
 use crate::domain::ids::BadId;
-use crate::domain::observation::{Observation, Outcome};
+use crate::domain::observation::Observation;
+use crate::domain::outcome::{Failure, InboxArchived};
 use parse::{InboxIdea, parse};
 
 /// Begins the key of a warning; the file's name follows.
@@ -188,22 +188,26 @@ fn read(path: &Path) -> Result<(String, String), String> {
 
 /// Moves a file that became an idea out of the inbox; one that is gone, or was written anew, is
 /// left alone.
-pub(crate) fn archive(folder: &Path, name: &str, sha256: &str) -> Outcome {
+pub(super) fn archive(
+    folder: &Path,
+    effect: &effect::ArchiveInbox,
+) -> Result<InboxArchived, Failure> {
+    let name = &effect.name;
     let path = folder.join(name);
     match read(&path) {
-        Ok((digest, _)) if digest == sha256 => {}
-        _ => return Outcome::Done,
+        Ok((digest, _)) if digest == effect.sha256 => {}
+        Ok(_) | Err(_) => return Ok(InboxArchived),
     }
-    match free_name(&folder.join("accepted"), name).and_then(|to| std::fs::rename(&path, to)) {
-        Ok(()) => {
-            crash::point("inbox.moved");
-            Outcome::Done
-        }
-        Err(error) => failed(format!(
-            ".swarm/inbox/{name} became an idea, but could not be moved to accepted/: {error}; \
+    free_name(&folder.join("accepted"), name)
+        .and_then(|to| std::fs::rename(&path, to))
+        .map_err(|error| {
+            Failure::other(format!(
+                ".swarm/inbox/{name} became an idea, but could not be moved to accepted/: {error}; \
             move it by hand"
-        )),
-    }
+            ))
+        })?;
+    crash::point("inbox.moved");
+    Ok(InboxArchived)
 }
 
 /// A name in `folder` that is free: the file's own, or with a number.
@@ -221,6 +225,13 @@ fn free_name(folder: &Path, name: &str) -> io::Result<PathBuf> {
 mod tests {
     use super::*;
 
+    fn a_md(sha256: &str) -> effect::ArchiveInbox {
+        effect::ArchiveInbox {
+            name: "a.md".into(),
+            sha256: sha256.into(),
+        }
+    }
+
     #[test]
     fn a_file_is_moved_once_and_never_over_another() {
         let folder = tempfile::tempdir().unwrap();
@@ -228,13 +239,13 @@ mod tests {
         for round in ["a.md", "a.2.md"] {
             std::fs::write(&path, round).unwrap();
             let digest = sha256(round.as_bytes());
-            assert_eq!(archive(folder.path(), "a.md", &digest), Outcome::Done);
-            assert_eq!(archive(folder.path(), "a.md", &digest), Outcome::Done);
+            archive(folder.path(), &a_md(&digest)).unwrap();
+            archive(folder.path(), &a_md(&digest)).unwrap();
             let kept = folder.path().join("accepted").join(round);
             assert_eq!(std::fs::read_to_string(kept).unwrap(), round);
         }
         std::fs::write(&path, "written anew").unwrap();
-        assert_eq!(archive(folder.path(), "a.md", "another"), Outcome::Done);
+        archive(folder.path(), &a_md("another")).unwrap();
         assert!(path.exists());
     }
 }

@@ -9,17 +9,19 @@ use super::run_end::{
 };
 use crate::domain::decide::broken_commands;
 use crate::domain::decide::decision::{End, Plan, shorten};
-use crate::domain::decide::environment_faults::{self, nobodys_fault, release};
+use crate::domain::decide::environment_faults::{self, nobodys_fault, release, release_or_fail};
 use crate::domain::decide::ideas::cancelled;
 use crate::domain::decide::merge::conflict;
 use crate::domain::decide::merge::outcomes::{LOST_RUNS, is_current};
+use crate::domain::effect;
 use crate::domain::event::{
     AttemptSealed, EndingAsked, GateFailed, GatePassed, IterationJudged, RunStarted, TargetSeen,
     WorktreeReady,
 };
 use crate::domain::ids::{AgentId, Oid, RunId};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase};
-use crate::domain::observation::{Outcome, RunEnd, RunEndKind};
+use crate::domain::observation::{RunEnd, RunEndKind};
+use crate::domain::outcome::{Failure, SealOutcome, WorktreePrepared};
 use crate::domain::state::{Attempt, AttemptEnd, Ending, Feedback, IdeaStatus, Said, Task};
 use crate::domain::time::Timestamp;
 
@@ -34,19 +36,24 @@ const AT_ONCE_WAIT_MAX_MS: i64 = 10_000;
 const CRASH_WAIT_MS: i64 = 500;
 const CRASH_WAIT_MAX_MS: i64 = 60_000;
 
-pub(crate) fn prepared(plan: &mut Plan<'_>, agent: &AgentId, taken_over: bool, outcome: &Outcome) {
+pub(crate) fn prepared(
+    plan: &mut Plan<'_>,
+    effect: &effect::PrepareWorktree,
+    outcome: Result<WorktreePrepared, Failure>,
+) {
+    let agent = &effect.agent;
     let Some(attempt) = plan.attempt(agent) else {
         return;
     };
     match outcome {
-        Outcome::WorktreePrepared { head, base } => {
+        Ok(WorktreePrepared { head, base }) => {
             plan.emit(WorktreeReady {
                 agent: agent.clone(),
                 base: base.clone(),
-                head: head.clone(),
+                head,
             });
-            if !taken_over {
-                first_sight_of_target(plan, base);
+            if effect.from.is_none() {
+                first_sight_of_target(plan, &base);
             }
             environment_faults::over(plan);
             // One that is to end does so now that nothing is under way.
@@ -54,12 +61,8 @@ pub(crate) fn prepared(plan: &mut Plan<'_>, agent: &AgentId, taken_over: bool, o
                 plan.move_attempt(agent, AttemptInput::Prepared);
             }
         }
-        Outcome::Failed { .. } if attempt.ending.is_some() => {}
-        Outcome::Failed { message, .. } => match nobodys_fault(outcome) {
-            Some(trouble) => release(plan, agent, trouble),
-            None => fail(plan, agent, message.clone()),
-        },
-        _ => {}
+        Err(failure) if attempt.ending.is_none() => release_or_fail(plan, agent, &failure),
+        Err(_) => {}
     }
 }
 
@@ -99,18 +102,22 @@ pub(crate) fn run_started(
     }
 }
 
-pub(crate) fn iteration_over(plan: &mut Plan<'_>, agent: &AgentId, run: &RunId, outcome: &Outcome) {
-    let Some(end) = iteration_ended(plan, agent, run, outcome) else {
-        return;
-    };
+pub(crate) fn iteration_over(
+    plan: &mut Plan<'_>,
+    agent: &AgentId,
+    run: &RunId,
+    outcome: &Result<RunEnd, Failure>,
+) {
+    let end = iteration_ended(plan, agent, run, outcome);
+    let trouble = outcome.as_ref().err().and_then(nobodys_fault);
     // Only once, and not when somebody has asked for its end meanwhile.
     let Some(attempt) = working(plan, agent, AttemptPhase::Working) else {
         return;
     };
     if attempt.task != Task::Work {
-        return conflict::resolver_over(plan, agent, attempt, run, &end, outcome);
+        return conflict::resolver_over(plan, agent, attempt, run, &end, trouble);
     }
-    match nobodys_fault(outcome) {
+    match trouble {
         Some(trouble) => release(plan, agent, trouble),
         None => judge(plan, agent, attempt, run, &end),
     }
@@ -263,15 +270,13 @@ pub(crate) fn gate_over(
     run: &RunId,
     index: usize,
     command: &str,
-    outcome: &Outcome,
+    outcome: &Result<RunEnd, Failure>,
 ) {
-    let Some(end) = run_ended(plan, run, outcome) else {
-        return;
-    };
+    let end = run_ended(plan, run, outcome);
     let Some(attempt) = working(plan, agent, AttemptPhase::Gating) else {
         return;
     };
-    if let Some(trouble) = nobodys_fault(outcome) {
+    if let Some(trouble) = outcome.as_ref().err().and_then(nobodys_fault) {
         return release(plan, agent, trouble);
     }
     // Another gate is in force by now: it begins from its first command.
@@ -319,30 +324,31 @@ fn gate_failed(plan: &mut Plan<'_>, agent: &AgentId, feedback: Feedback) {
     plan.move_attempt(agent, AttemptInput::Hold);
 }
 
-pub(crate) fn sealed(plan: &mut Plan<'_>, agent: &AgentId, outcome: &Outcome) {
+pub(crate) fn sealed(
+    plan: &mut Plan<'_>,
+    effect: &effect::Seal,
+    outcome: Result<SealOutcome, Failure>,
+) {
+    let agent = &effect.agent;
     if working(plan, agent, AttemptPhase::Gating).is_none() {
         return;
     }
     match outcome {
-        Outcome::Sealed { head, committed } => plan.emit(AttemptSealed {
+        Ok(SealOutcome::Sealed { head, committed }) => plan.emit(AttemptSealed {
             agent: agent.clone(),
-            head: head.clone(),
-            committed: *committed,
+            head,
+            committed,
         }),
-        Outcome::Unsealable { message } => {
+        Ok(SealOutcome::Unsealable { message }) => {
             let feedback = Feedback {
                 command: "committing what was left in the worktree".into(),
-                how: shorten(message),
+                how: shorten(&message),
                 run: None,
                 merged: false,
             };
             gate_failed(plan, agent, feedback);
         }
-        Outcome::Failed { message, .. } => match nobodys_fault(outcome) {
-            Some(trouble) => release(plan, agent, trouble),
-            None => fail(plan, agent, message.clone()),
-        },
-        _ => {}
+        Err(failure) => release_or_fail(plan, agent, &failure),
     }
 }
 

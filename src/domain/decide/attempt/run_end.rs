@@ -10,7 +10,8 @@ use crate::domain::decide::decision::{Plan, shorten};
 use crate::domain::event::RunEnded;
 use crate::domain::ids::{AgentId, RunId};
 use crate::domain::lifecycle::SwarmPhase;
-use crate::domain::observation::{Outcome, RunEnd, RunEndKind};
+use crate::domain::observation::{RunEnd, RunEndKind};
+use crate::domain::outcome::Failure;
 use crate::domain::state::State;
 use crate::domain::verdict::Verdict;
 
@@ -31,37 +32,32 @@ pub(crate) fn is_stopped(state: &State, run: &RunId, how: &RunEndKind) -> bool {
     state.stops.contains_key(run) || (by_signal && state.swarm.phase == SwarmPhase::Draining)
 }
 
-/// Run end in an outcome, if it has one.
-fn run_end(outcome: &Outcome) -> Option<RunEnd> {
-    match outcome {
-        Outcome::RunEnded(end) => {
-            let mut end = end.clone();
-            if let RunEndKind::NotStarted { message } = &mut end.how {
-                *message = shorten(message);
-            }
-            Some(end)
-        }
-        Outcome::Failed { message, .. } => Some(RunEnd::new(RunEndKind::NotStarted {
-            message: shorten(message),
-        })),
-        _ => None,
+/// Run end in an outcome; a run that failed to start ends too.
+fn run_end(outcome: &Result<RunEnd, Failure>) -> RunEnd {
+    let mut end = match outcome {
+        Ok(end) => end.clone(),
+        Err(failure) => RunEnd::new(RunEndKind::NotStarted {
+            message: failure.message.clone(),
+        }),
+    };
+    if let RunEndKind::NotStarted { message } = &mut end.how {
+        *message = shorten(message);
     }
+    end
 }
 
 /// Records the end of a run. A run that was stopped without being asked counts as lost, like one
 /// whose runner was killed: otherwise work that kills its own runner would restart for ever without
 /// being counted.
-pub(crate) fn run_ended(plan: &mut Plan<'_>, run: &RunId, outcome: &Outcome) -> Option<RunEnd> {
-    ended_as(plan, run, outcome, |end| end)
-}
-
-fn ended_as(
+pub(crate) fn run_ended(
     plan: &mut Plan<'_>,
     run: &RunId,
-    outcome: &Outcome,
-    completed: impl Fn(RunEnd) -> RunEnd,
-) -> Option<RunEnd> {
-    let mut end = completed(run_end(outcome)?);
+    outcome: &Result<RunEnd, Failure>,
+) -> RunEnd {
+    ended_as(plan, run, run_end(outcome))
+}
+
+fn ended_as(plan: &mut Plan<'_>, run: &RunId, mut end: RunEnd) -> RunEnd {
     let state = plan.state;
     let asked = state.stops.contains_key(run) || state.swarm.phase == SwarmPhase::Draining;
     if end.how == RunEndKind::Stopped && !asked {
@@ -71,7 +67,7 @@ fn ended_as(
         run: run.clone(),
         end: end.clone(),
     });
-    Some(end)
+    end
 }
 
 /// [`run_ended`] for an iteration, with its conversation and usage.
@@ -79,10 +75,9 @@ pub(crate) fn iteration_ended(
     plan: &mut Plan<'_>,
     agent: &AgentId,
     run: &RunId,
-    outcome: &Outcome,
-) -> Option<RunEnd> {
-    let state = plan.state;
-    if let Outcome::RunEnded(end) = outcome {
+    outcome: &Result<RunEnd, Failure>,
+) -> RunEnd {
+    if let Ok(end) = outcome {
         if let Some(session) = &end.session {
             provider::session_seen(plan, run, session);
         }
@@ -92,11 +87,10 @@ pub(crate) fn iteration_ended(
             provider::answered(plan, run);
         }
     }
-    let end = ended_as(plan, run, outcome, |end| {
-        provider::billed(state, agent, end)
-    })?;
+    let end = provider::billed(plan.state, agent, run_end(outcome));
+    let end = ended_as(plan, run, end);
     unpriced::ended(plan, agent, &end);
-    Some(end)
+    end
 }
 
 pub(crate) fn is_asked_to_end(state: &State, run: &RunId, how: &RunEndKind) -> bool {

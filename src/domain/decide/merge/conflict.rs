@@ -3,18 +3,18 @@
 //! Invariant: these decisions only record the state of a conflict; [`queue`](super::queue) derives
 //! the next step from it.
 
-use crate::domain::decide::attempt::outcomes::fail;
 use crate::domain::decide::attempt::provider::{self, Judged};
 use crate::domain::decide::attempt::run_end::{counts, failure_of, is_complete, is_stopped};
 use crate::domain::decide::decision::{Plan, few, shorten};
-use crate::domain::decide::environment_faults::{self, hold_for, nobodys_fault};
-use crate::domain::effect::ConflictLevel;
+use crate::domain::decide::environment_faults::{EnvironmentFault, hold_for, release_or_fail};
+use crate::domain::effect::{self, ConflictLevel};
 use crate::domain::event::{
     ConflictLaidOut, ConflictSettled, MergeConflicted, ResolverFailed, TaskSet, WorktreeReady,
 };
 use crate::domain::ids::{AgentId, IdeaId, Oid, RunId};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase, MergeInput, MergePhase};
-use crate::domain::observation::{LeftOut, Outcome, RunEnd, RunEndKind};
+use crate::domain::observation::{RunEnd, RunEndKind};
+use crate::domain::outcome::{Failure, FinishResolutionOutcome, LeftOut, ResolutionStarted};
 use crate::domain::state::{Attempt, MergeEntry, Said, Task, Waits};
 
 /// Prefix of references to saved work.
@@ -54,7 +54,12 @@ pub(crate) fn may_resolve(plan: &Plan<'_>, tries: u32) -> bool {
 }
 
 /// The conflict (or, after a failed verification, the target) is now in the worktree.
-pub(crate) fn resolution_started(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) {
+pub(crate) fn resolution_started(
+    plan: &mut Plan<'_>,
+    effect: &effect::StartResolution,
+    outcome: Result<ResolutionStarted, Failure>,
+) {
+    let id = &effect.idea;
     if plan.entry(id).is_none() {
         return caught_up(plan, id, outcome);
     }
@@ -62,16 +67,13 @@ pub(crate) fn resolution_started(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Out
         return;
     };
     match outcome {
-        Outcome::ResolutionStarted {
+        Ok(ResolutionStarted {
             head,
             files,
             left_out,
-        } if files.is_empty() => {
-            settled(plan, id, &entry.agent, head, left_out.as_ref());
-        }
-        Outcome::ResolutionStarted { files, .. } => laid_out(plan, entry, files),
-        Outcome::Failed { message, .. } => to_person(plan, entry, message),
-        _ => {}
+        }) if files.is_empty() => settled(plan, id, &entry.agent, head, left_out.as_ref()),
+        Ok(ResolutionStarted { files, .. }) => laid_out(plan, entry, &files),
+        Err(failure) => to_person(plan, entry, &failure.message),
     }
 }
 
@@ -106,7 +108,7 @@ fn laid_out(plan: &mut Plan<'_>, entry: &MergeEntry, files: &[String]) {
 }
 
 /// After a failed verification: the agent continues, with the target merged into its branch.
-fn caught_up(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) {
+fn caught_up(plan: &mut Plan<'_>, id: &IdeaId, outcome: Result<ResolutionStarted, Failure>) {
     let Some((agent, attempt)) = plan.state.attempt_at(id) else {
         return;
     };
@@ -115,20 +117,16 @@ fn caught_up(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) {
         return;
     }
     match outcome {
-        Outcome::ResolutionStarted { head, .. } => {
+        Ok(ResolutionStarted { head, .. }) => {
             if let Some(base) = &attempt.base {
                 plan.emit(WorktreeReady {
                     agent: agent.clone(),
                     base: base.clone(),
-                    head: head.clone(),
+                    head,
                 });
             }
         }
-        Outcome::Failed { message, .. } => match nobodys_fault(outcome) {
-            Some(trouble) => environment_faults::release(plan, agent, trouble),
-            None => fail(plan, agent, message.clone()),
-        },
-        _ => {}
+        Err(failure) => release_or_fail(plan, agent, &failure),
     }
 }
 
@@ -137,7 +135,7 @@ fn settled(
     plan: &mut Plan<'_>,
     id: &IdeaId,
     agent: &AgentId,
-    head: &Oid,
+    head: Oid,
     left_out: Option<&LeftOut>,
 ) {
     if let Some(left_out) = left_out {
@@ -145,7 +143,7 @@ fn settled(
     }
     plan.emit(ConflictSettled {
         id: id.clone(),
-        head: head.clone(),
+        head,
     });
     requeue(plan, id, agent);
 }
@@ -230,7 +228,7 @@ pub(crate) fn resolver_over(
     attempt: &Attempt,
     run: &RunId,
     end: &RunEnd,
-    outcome: &Outcome,
+    trouble: Option<EnvironmentFault<'_>>,
 ) {
     let Some(entry) = plan.entry(&attempt.idea) else {
         // Nothing is left to resolve: the idea's own work continues.
@@ -238,7 +236,7 @@ pub(crate) fn resolver_over(
         plan.move_attempt(agent, AttemptInput::Hold);
         return;
     };
-    if let Some(trouble) = nobodys_fault(outcome) {
+    if let Some(trouble) = trouble {
         hold_for(plan, trouble);
         plan.move_attempt(agent, AttemptInput::Hold);
         return;
@@ -308,19 +306,23 @@ fn resolver_failed(
 }
 
 /// Handles the result of finishing the merge in the worktree.
-pub(crate) fn resolution_finished(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) {
+pub(crate) fn resolution_finished(
+    plan: &mut Plan<'_>,
+    effect: &effect::FinishResolution,
+    outcome: Result<FinishResolutionOutcome, Failure>,
+) {
+    let id = &effect.idea;
     let Some(entry) = unsettled(plan, id) else {
         return;
     };
     let problem = match outcome {
-        Outcome::ResolutionFinished { head, left_out } => {
+        Ok(FinishResolutionOutcome::Finished { head, left_out }) => {
             return settled(plan, id, &entry.agent, head, left_out.as_ref());
         }
-        Outcome::StillConflicted { files } => {
-            format!("still in conflict: {}", few(files).join(", "))
+        Ok(FinishResolutionOutcome::StillConflicted { files }) => {
+            format!("still in conflict: {}", few(&files).join(", "))
         }
-        Outcome::Failed { message, .. } => message.clone(),
-        _ => return,
+        Err(failure) => failure.message,
     };
     if entry.phase == MergePhase::Resolver {
         resolver_failed(plan, &entry.agent, entry, &problem, false);

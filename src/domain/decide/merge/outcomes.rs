@@ -15,12 +15,15 @@ use crate::domain::decide::environment_faults::nobodys_fault;
 use crate::domain::decide::ideas::known;
 use crate::domain::effect::{self, Effect};
 use crate::domain::event::{
-    ConflictSettled, IdeaLanded, MergeBuilt, MergeReleased, MergeReturned, TargetRewritten,
-    TargetSeen, TargetSettled, VerifyPassed, VerifyReady, WorktreeReady,
+    self, ConflictSettled, IdeaLanded, MergeBuilt, MergeReleased, MergeReturned, TargetRewritten,
+    TargetSeen, TargetSettled, VerifyPassed, WorktreeReady,
 };
 use crate::domain::ids::{IdeaId, Oid, RunId};
 use crate::domain::lifecycle::{AttemptInput, MergeInput, MergePhase};
-use crate::domain::observation::{FailureKind, Outcome, RunEndKind};
+use crate::domain::observation::{RunEnd, RunEndKind};
+use crate::domain::outcome::{
+    BuildMergeOutcome, CheckoutBlocked, Failure, LandOutcome, VerifyReady,
+};
 use crate::domain::rejection::Rejection;
 use crate::domain::state::{AttemptEnd, Ending, Feedback, IdeaStatus, MergeEntry, State, Waits};
 
@@ -37,69 +40,79 @@ fn entry_in<'a>(plan: &Plan<'a>, id: &IdeaId, phase: MergePhase) -> Option<&'a M
     plan.entry(id).filter(|entry| entry.phase == phase)
 }
 
-pub(crate) fn built(plan: &mut Plan<'_>, id: &IdeaId, source: &Oid, outcome: &Outcome) {
+pub(crate) fn built(
+    plan: &mut Plan<'_>,
+    effect: &effect::BuildMerge,
+    outcome: Result<BuildMergeOutcome, Failure>,
+) {
+    let id = &effect.idea;
     let Some(entry) = entry_in(plan, id, MergePhase::Building) else {
         return;
     };
-    if entry.source != *source {
+    if entry.source != effect.source {
         // The log was torn when the branch had been brought over: this is of the branch as it was
         // before.
         plan.move_merge(id, MergeInput::Requeue);
         return;
     }
     match outcome {
-        Outcome::Built {
+        Ok(BuildMergeOutcome::Built {
             commit,
             target,
             resolved,
-        } => {
-            see_target(plan, target);
+        }) => {
+            see_target(plan, &target);
             plan.emit(MergeBuilt {
                 id: id.clone(),
-                commit: commit.clone(),
-                target: target.clone(),
-                resolved: few(resolved),
+                commit,
+                target,
+                resolved: few(&resolved),
             });
             plan.move_merge(id, MergeInput::Built);
         }
-        Outcome::NothingToMerge { target } => {
-            see_target(plan, target);
+        Ok(BuildMergeOutcome::NothingToMerge { target }) => {
+            see_target(plan, &target);
             nothing_to_merge(plan, entry);
         }
-        Outcome::Conflicted {
+        Ok(BuildMergeOutcome::Conflicted {
             target,
             level,
             files,
-        } => {
-            see_target(plan, target);
-            conflicted(plan, entry, target, *level, files);
+        }) => {
+            see_target(plan, &target);
+            conflicted(plan, entry, &target, level, &files);
         }
-        // From now on that is its own work, also for the next rollback.
-        Outcome::BroughtOver { base, head } => {
-            plan.emit(ConflictSettled {
-                id: id.clone(),
-                head: head.clone(),
-            });
-            plan.emit(WorktreeReady {
-                agent: entry.agent.clone(),
-                base: base.clone(),
-                head: head.clone(),
-            });
-            plan.move_merge(id, MergeInput::Requeue);
+        Ok(BuildMergeOutcome::BroughtOver { base, head }) => brought_over(plan, entry, base, head),
+        Ok(BuildMergeOutcome::TargetRewritten { found, dropped }) => {
+            target_rewritten(plan, id, found, dropped);
         }
-        Outcome::TargetRewritten { found, dropped } => {
-            if let Some(seen) = &plan.state.swarm.target {
-                plan.emit(TargetRewritten {
-                    from: seen.commit.clone(),
-                    to: found.clone(),
-                    dropped: dropped.clone(),
-                });
-            }
-            plan.move_merge(id, MergeInput::Requeue);
-        }
-        Outcome::Failed { kind, message } => cannot(plan, id, *kind, message),
-        _ => {}
+        Err(failure) => cannot(plan, id, &failure),
     }
+}
+
+/// From now on that is its own work, also for the next rollback.
+fn brought_over(plan: &mut Plan<'_>, entry: &MergeEntry, base: Oid, head: Oid) {
+    plan.emit(ConflictSettled {
+        id: entry.idea.clone(),
+        head: head.clone(),
+    });
+    plan.emit(WorktreeReady {
+        agent: entry.agent.clone(),
+        base,
+        head,
+    });
+    plan.move_merge(&entry.idea, MergeInput::Requeue);
+}
+
+fn target_rewritten(plan: &mut Plan<'_>, id: &IdeaId, found: Oid, dropped: Vec<IdeaId>) {
+    if let Some(seen) = &plan.state.swarm.target {
+        plan.emit(TargetRewritten {
+            from: seen.commit.clone(),
+            to: found,
+            dropped,
+        });
+    }
+    plan.move_merge(id, MergeInput::Requeue);
 }
 
 fn see_target(plan: &mut Plan<'_>, commit: &Oid) {
@@ -131,26 +144,29 @@ fn nothing_to_merge(plan: &mut Plan<'_>, entry: &MergeEntry) {
 
 /// A merge that cannot go on: for want of room or for trouble with the repository it tries again by
 /// itself, otherwise it waits until somebody says `merge retry`.
-fn cannot(plan: &mut Plan<'_>, id: &IdeaId, kind: FailureKind, message: &str) {
+fn cannot(plan: &mut Plan<'_>, id: &IdeaId, failure: &Failure) {
     let again = plan.now.plus_millis(ROOM_WAIT_MS);
-    let passes = matches!(kind, FailureKind::NoSpace | FailureKind::Repository);
-    let not_before = passes.then_some(again);
+    let not_before = nobodys_fault(failure).map(|_| again);
     let waits = Waits {
-        reason: shorten(message),
+        reason: shorten(&failure.message),
         files: vec![],
         person: true,
     };
     plan.move_merge_waiting(id, MergeInput::Requeue, not_before, Some(waits));
 }
 
-pub(crate) fn verify_ready(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) {
+pub(crate) fn verify_ready(
+    plan: &mut Plan<'_>,
+    effect: &effect::PrepareVerify,
+    outcome: Result<VerifyReady, Failure>,
+) {
+    let id = &effect.idea;
     if entry_in(plan, id, MergePhase::Verifying).is_none() {
         return;
     }
     match outcome {
-        Outcome::VerifyReady => plan.emit(VerifyReady { id: id.clone() }),
-        Outcome::Failed { kind, message } => cannot(plan, id, *kind, message),
-        _ => {}
+        Ok(VerifyReady) => plan.emit(event::VerifyReady { id: id.clone() }),
+        Err(failure) => cannot(plan, id, &failure),
     }
 }
 
@@ -160,16 +176,16 @@ pub(crate) fn verify_over(
     run: &RunId,
     index: usize,
     command: &str,
-    outcome: &Outcome,
+    outcome: &Result<RunEnd, Failure>,
 ) {
-    let Some(end) = run_ended(plan, run, outcome) else {
-        return;
-    };
+    let end = run_ended(plan, run, outcome);
     let Some(entry) = entry_in(plan, id, MergePhase::Verifying) else {
         return;
     };
-    if let (Some(_), Outcome::Failed { kind, message }) = (nobodys_fault(outcome), outcome) {
-        return cannot(plan, id, *kind, message);
+    if let Err(failure) = outcome
+        && nobodys_fault(failure).is_some()
+    {
+        return cannot(plan, id, failure);
     }
     // Another gate is in force by now: it begins from its first command.
     if entry.verify_next != index || !is_current(plan.state, index, command) {
@@ -183,7 +199,7 @@ pub(crate) fn verify_over(
         }),
         None if end.how == RunEndKind::Lost && entry.lost_runs + 1 >= LOST_RUNS => {
             let why = format!("the runner of `{command}` was killed {LOST_RUNS} times in a row");
-            cannot(plan, id, FailureKind::Other, &why);
+            cannot(plan, id, &Failure::other(why));
         }
         Some(how) if !is_stopped(plan.state, run, &end.how) => {
             let feedback = Feedback {
@@ -232,31 +248,36 @@ fn give_back(plan: &mut Plan<'_>, entry: &MergeEntry, feedback: Feedback) {
     plan.move_attempt(&entry.agent, AttemptInput::Returned);
 }
 
-pub(crate) fn landed(plan: &mut Plan<'_>, id: &IdeaId, commit: &Oid, outcome: &Outcome) {
+pub(crate) fn landed(
+    plan: &mut Plan<'_>,
+    effect: &effect::Land,
+    outcome: Result<LandOutcome, Failure>,
+) {
+    let effect::Land {
+        idea: id, commit, ..
+    } = effect;
     // Also when the log knows it from before a crash and this driver cannot tell any more.
     let idea = plan.state.ideas.get(id);
-    let known = idea.is_some_and(|idea| idea.status == IdeaStatus::Done);
-    if known || *outcome == Outcome::Landed {
+    if idea.is_some_and(|idea| idea.status == IdeaStatus::Done) {
         return has_landed(plan, id, commit);
     }
-    if entry_in(plan, id, MergePhase::Landing).is_none() {
-        return;
-    }
+    let landing = entry_in(plan, id, MergePhase::Landing).is_some();
     match outcome {
-        Outcome::TargetMoved { .. } => {
+        Ok(LandOutcome::Landed) => has_landed(plan, id, commit),
+        Ok(LandOutcome::TargetMoved { .. }) if landing => {
             plan.move_merge(id, MergeInput::Requeue);
         }
-        Outcome::CheckoutBlocked { reason, files } => {
+        Ok(LandOutcome::CheckoutBlocked(CheckoutBlocked { reason, files })) if landing => {
             let waits = Waits {
-                reason: shorten(reason),
-                files: few(files),
+                reason: shorten(&reason),
+                files: few(&files),
                 person: true,
             };
             let again = plan.now.plus_millis(CHECKOUT_WAIT_MS);
             plan.move_merge_waiting(id, MergeInput::Requeue, Some(again), Some(waits));
         }
-        Outcome::Failed { kind, message } => cannot(plan, id, *kind, message),
-        _ => {}
+        Err(failure) if landing => cannot(plan, id, &failure),
+        Ok(LandOutcome::TargetMoved { .. } | LandOutcome::CheckoutBlocked(_)) | Err(_) => {}
     }
 }
 

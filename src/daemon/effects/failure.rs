@@ -1,24 +1,17 @@
-//! From an error to an effect's outcome, and object ids between git and the log.
+//! From an error to the failure of an effect, and object ids between git and the log.
 
 use std::io;
 
 use crate::domain::ids::Oid;
-use crate::domain::observation::{FailureKind, Outcome};
+use crate::domain::outcome::{Failure, FailureKind};
 use crate::git::{self, GitError};
 
-/// A failure that is nobody's in particular.
-pub(crate) fn failed(message: impl Into<String>) -> Outcome {
-    Outcome::Failed {
-        kind: FailureKind::Other,
-        message: message.into(),
-    }
-}
-
-/// A failure in git.
-pub(crate) fn failure(error: &GitError) -> Outcome {
-    Outcome::Failed {
-        kind: kind_of(error),
-        message: error.to_string(),
+impl From<GitError> for Failure {
+    fn from(error: GitError) -> Self {
+        Self {
+            kind: kind_of(&error),
+            message: error.to_string(),
+        }
     }
 }
 
