@@ -56,7 +56,7 @@ pub enum Event {
     PauseLifted(PauseLifted),
     /// The configuration changed; decisions use this one from now on.
     SettingsLoaded(SettingsLoaded),
-    /// The mode was overridden; `null`: the configuration's mode is back in force.
+    /// The mode was overridden; without `mode`, the configuration's is back in force.
     ModeSet(ModeSet),
     /// The system clock went backwards.
     ClockWentBack(ClockWentBack),
