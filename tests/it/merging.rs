@@ -381,7 +381,7 @@ fn work_that_fails_only_together_with_others_goes_back_to_its_agent() {
 }
 
 #[test]
-fn without_auto_merge_a_person_says_go() {
+fn without_auto_merge_a_person_approves() {
     let sandbox = Sandbox::ready();
     sandbox.configure(&json!({"merge": {"autoMerge": false}}));
     let base = sandbox.head("main");

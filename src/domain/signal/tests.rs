@@ -33,7 +33,7 @@ fn only_item(output: &str) -> Item {
 }
 
 #[test]
-fn every_type_is_understood() {
+fn every_signal_type_is_parsed() {
     let words = |text: &str| Some(text.to_owned());
     for (text, signal) in [
         ("COMPLETE", Signal::Complete(None)),
@@ -56,7 +56,7 @@ fn every_type_is_understood() {
 }
 
 #[test]
-fn what_is_not_of_the_protocol_says_why() {
+fn malformed_signals_are_reported_with_their_flaw() {
     for (text, flaw) in [
         ("", Flaw::NoType),
         ("complete", Flaw::NoType),
@@ -137,7 +137,7 @@ fn an_opening_tag_in_prose_does_not_swallow_the_next_signal() {
 }
 
 #[test]
-fn bytes_that_are_no_text_do_no_harm() {
+fn invalid_utf8_is_harmless() {
     let mut output = vec![0xff, 0xfe, b'<', 0xff];
     output.extend_from_slice(b"<swarm>BLOCKED:\xff\xfe</swarm>\xff");
     let found = scan("", &output);
@@ -172,7 +172,7 @@ fn the_same_signal_in_another_context_counts() {
 }
 
 #[test]
-fn a_signal_alone_on_its_line_counts_even_if_the_prompt_has_it_so() {
+fn a_signal_alone_on_its_line_is_never_a_quote() {
     let prompt = "<swarm>COMPLETE</swarm>\n";
     assert_eq!(signals(prompt, prompt), [Signal::Complete(None)]);
     assert_eq!(signals(&shield(prompt), &shield(prompt)), []);
@@ -283,7 +283,7 @@ proptest! {
     }
 
     #[test]
-    fn a_shielded_prompt_says_nothing_when_repeated(prompt in texts()) {
+    fn repeating_a_shielded_prompt_sends_no_signal(prompt in texts()) {
         let prompt = shield(&String::from_utf8_lossy(&prompt));
         let said = scan(&prompt, prompt.as_bytes());
         prop_assert!(
@@ -294,7 +294,7 @@ proptest! {
     }
 
     #[test]
-    fn what_stands_alone_always_counts(prompt in texts(), around in "[ \t]{0,30}") {
+    fn a_signal_alone_on_its_line_always_counts(prompt in texts(), around in "[ \t]{0,30}") {
         let prompt = shield(&String::from_utf8_lossy(&prompt));
         let output = format!("{around}<swarm>COMPLETE</swarm>{around}\r\n");
         prop_assert_eq!(signals(&prompt, &output), [Signal::Complete(None)]);

@@ -37,7 +37,7 @@ fn silent(s: &mut Scenario, bytes: u64, millis: i64, head: Option<u64>) {
 }
 
 #[test]
-fn from_the_backlog_to_the_target() {
+fn an_idea_goes_from_the_backlog_to_the_target() {
     let mut s = Scenario::running();
     s.add("one").all_goes_well();
     assert_snapshot!(s.then(), @r"
@@ -142,7 +142,7 @@ fn what_cannot_be_committed_goes_back_to_the_agent() {
 }
 
 #[test]
-fn complete_counts_whatever_the_exit_code_says() {
+fn complete_counts_with_any_exit_code() {
     for how in [
         exit(1),
         RunEndKind::Signalled { signal: 9 },
@@ -205,7 +205,7 @@ fn three_empty_outputs_in_a_row_are_a_failure() {
 }
 
 #[test]
-fn outputs_that_are_not_empty_between_them_start_the_count_again() {
+fn a_non_empty_output_resets_the_count_of_empty_ones() {
     let mut s = working();
     silent(&mut s, 0, 2_000, None);
     silent(&mut s, 0, 2_000, None);
@@ -216,7 +216,7 @@ fn outputs_that_are_not_empty_between_them_start_the_count_again() {
 }
 
 #[test]
-fn iterations_that_are_over_at_once_wait_longer_each_time() {
+fn iterations_that_end_at_once_wait_longer_each_time() {
     let mut s = working();
     silent(&mut s, 100, 10, None);
     s.quietly();
@@ -245,7 +245,7 @@ fn iterations_that_are_over_at_once_wait_longer_each_time() {
 }
 
 #[test]
-fn while_an_attempt_waits_its_slot_is_not_given_away() {
+fn a_waiting_attempt_keeps_its_slot() {
     let mut s = Scenario::with(|settings| settings.max_parallel = 1);
     s.add("one").add("two").well_until("iteration");
     silent(&mut s, 100, 10, None);
@@ -275,7 +275,7 @@ fn an_agent_that_a_check_sends_back_without_a_new_commit_is_stuck_too() {
 }
 
 #[test]
-fn without_a_new_commit_there_is_a_warning_that_goes_with_one() {
+fn a_warning_about_missing_commits_is_cleared_by_a_commit() {
     let mut s = Scenario::with(|settings| settings.stuck_threshold = 2);
     s.add("one").well_until("iteration");
     silent(&mut s, 100, 2_000, Some(1));
@@ -393,7 +393,7 @@ fn attempts_take_turns_where_slots_are_few() {
 }
 
 #[test]
-fn a_crash_is_tried_again_with_the_same_worktree_later_each_time_and_so_often_only() {
+fn a_crash_is_tried_again_in_the_same_worktree_a_limited_number_of_times() {
     let mut s = working();
     s.iteration(&agent(1), RunEndKind::Lost);
     assert_snapshot!(s.then(), @r"
@@ -422,7 +422,7 @@ fn a_crash_is_tried_again_with_the_same_worktree_later_each_time_and_so_often_on
 }
 
 #[test]
-fn what_ends_its_own_runner_is_counted_like_what_kills_it() {
+fn a_run_that_stops_its_own_runner_counts_as_a_crash() {
     let mut s = working();
     s.iteration(&agent(1), RunEndKind::Stopped);
     assert_eq!(s.idea(1).retry_count, 1);
@@ -436,7 +436,7 @@ fn what_ends_its_own_runner_is_counted_like_what_kills_it() {
 }
 
 #[test]
-fn that_no_daemon_lived_is_nobodys_fault() {
+fn a_run_that_ended_because_no_daemon_lived_is_not_a_crash() {
     let mut s = working();
     s.iteration(&agent(1), RunEndKind::LeaseExpired);
     let ended = &s.state.ended[&agent(1)];
@@ -447,7 +447,7 @@ fn that_no_daemon_lived_is_nobodys_fault() {
 }
 
 #[test]
-fn crashes_without_end_pause_the_autopilot_too() {
+fn repeated_crashes_pause_the_autopilot() {
     let mut s = Scenario::with(|settings| {
         settings.crash_retries = 0;
         settings.failures_to_pause = 2;
@@ -508,7 +508,7 @@ fn a_program_that_cannot_be_started_is_a_failure_with_its_reason() {
 }
 
 #[test]
-fn no_room_on_the_disk_is_nobodys_fault() {
+fn a_full_disk_counts_against_no_attempt() {
     let mut s = Scenario::running();
     s.add("one").quietly();
     s.fails_as(
@@ -552,7 +552,7 @@ fn a_quality_command_whose_runner_is_killed_runs_again_but_not_for_ever() {
 }
 
 #[test]
-fn other_quality_commands_begin_a_gate_anew() {
+fn changed_quality_commands_restart_the_gate() {
     let mut s = Scenario::with(|settings| {
         settings.quality_commands = vec!["build".into(), "check".into()];
     });
@@ -585,7 +585,7 @@ fn other_quality_commands_begin_a_gate_anew() {
 }
 
 #[test]
-fn fewer_slots_end_nobody() {
+fn lowering_the_number_of_slots_stops_no_attempt() {
     let mut s = Scenario::running();
     s.add("one").add("two").add("three").well_until("iteration");
     s.well_until("iteration")
@@ -624,7 +624,7 @@ fn signals_count_once_and_only_from_agents() {
 }
 
 #[test]
-fn an_outcome_that_cannot_be_is_a_failure_and_not_silence() {
+fn an_impossible_outcome_is_a_failure() {
     let mut s = Scenario::running();
     s.add("one").quietly();
     s.answer("prepareWorktree", LandOutcome::Landed);
@@ -636,7 +636,7 @@ fn an_outcome_that_cannot_be_is_a_failure_and_not_silence() {
 }
 
 #[test]
-fn what_is_over_is_ignored() {
+fn observations_about_finished_work_are_ignored() {
     let mut s = Scenario::running();
     s.add("one").all_goes_well().quietly();
     for id in 1..=s.state.counters.effects {
@@ -646,7 +646,7 @@ fn what_is_over_is_ignored() {
 }
 
 #[test]
-fn a_quality_command_that_cannot_run_is_told_until_it_can() {
+fn a_warning_stays_until_the_quality_command_can_run() {
     let mut s = working();
     for (code, standing) in [
         (1, false),
@@ -672,7 +672,7 @@ fn a_quality_command_that_cannot_run_is_told_until_it_can() {
 }
 
 #[test]
-fn a_quality_command_that_does_not_end_is_told_until_it_does() {
+fn a_warning_stays_until_the_quality_command_finishes() {
     let mut s = working();
     let mut gate = |how: RunEndKind| {
         s.completes(&agent(1)).well_until("gate").check(how);
@@ -686,7 +686,7 @@ fn a_quality_command_that_does_not_end_is_told_until_it_does() {
 }
 
 #[test]
-fn another_configuration_takes_back_that_a_quality_command_cannot_run() {
+fn a_new_configuration_clears_the_warning_about_a_quality_command() {
     let mut s = working();
     s.completes(&agent(1)).well_until("gate").check(exit(127));
     assert!(s.state.warnings.contains_key("quality-0"));

@@ -92,7 +92,7 @@ fn complete_work_lands_whatever_it_cost() {
 }
 
 #[test]
-fn a_warning_goes_with_its_idea_or_with_a_larger_budget() {
+fn a_warning_is_cleared_with_its_idea_or_by_a_larger_budget() {
     let mut s = under(of_idea(1_000_000));
     spend(&mut s, 900_000);
     s.completes(&agent(1)).all_goes_well();
@@ -118,7 +118,7 @@ fn tokens_are_a_budget_too() {
 }
 
 #[test]
-fn a_day_that_is_used_up_pauses_once_and_a_person_can_go_on() {
+fn a_used_up_day_pauses_once_and_a_person_can_resume() {
     let mut s = under(of_day(1_000_000));
     spend(&mut s, 800_000);
     assert_snapshot!(s.state.warnings["budget-day"].message, @r"more than 80 % of today's budget is used, $1.00 (budget.usdPerDay); swarm pauses when it is used up");
@@ -156,7 +156,7 @@ fn a_day_that_is_used_up_pauses_once_and_a_person_can_go_on() {
 }
 
 #[test]
-fn other_limits_of_a_day_are_another_matter() {
+fn changed_daily_limits_pause_again() {
     let mut s = under(of_day(1_000_000));
     spend(&mut s, 1_000_000);
     assert_eq!(s.state.swarm.phase, SwarmPhase::Paused);
@@ -181,7 +181,7 @@ fn other_limits_of_a_day_are_another_matter() {
 }
 
 #[test]
-fn a_warning_about_a_day_goes_with_the_day() {
+fn a_warning_about_a_day_is_cleared_the_next_day() {
     let mut s = under(of_day(1_000_000));
     spend(&mut s, 900_000);
     assert!(s.state.warnings.contains_key("budget-day"));
@@ -190,7 +190,7 @@ fn a_warning_about_a_day_goes_with_the_day() {
 }
 
 #[test]
-fn what_is_complete_lands_on_a_day_that_is_used_up() {
+fn complete_work_lands_on_a_used_up_day() {
     let mut s = under(of_day(1_000_000));
     s.says(&agent(1), Signal::Complete(None));
     spend(&mut s, 2_000_000);
@@ -219,7 +219,7 @@ fn ended(cost: u64) -> RunEnd {
 }
 
 #[test]
-fn without_a_hard_stop_what_runs_is_not_looked_at() {
+fn without_a_hard_stop_running_usage_is_ignored() {
     let mut s = under(of_idea(1_000_000));
     seen(&mut s, 2_000_000);
     assert_snapshot!(s.then(), @"");
@@ -248,7 +248,7 @@ fn a_hard_stop_ends_the_run_of_an_idea() {
 }
 
 #[test]
-fn a_hard_stop_counts_what_was_seen_where_the_end_tells_nothing() {
+fn a_hard_stop_counts_usage_seen_when_the_end_reports_none() {
     let mut s = under(Budget {
         hard_stop: true,
         ..of_idea(1_000_000)
@@ -382,7 +382,7 @@ fn a_missing_price_matters_only_to_a_hard_stop_for_dollars() {
 }
 
 #[test]
-fn names_of_models_are_a_programs_words() {
+fn warnings_about_untrusted_model_names_are_bounded() {
     let mut s = hard(of_day(1_000_000));
     for number in 0..100 {
         answer(&mut s, Some(&format!("\"m{number}\"\u{1b}")), number + 1);
@@ -402,7 +402,7 @@ fn told_tokens(model: Option<&str>) -> RunEnd {
 }
 
 #[test]
-fn runs_that_count_in_no_budget_are_told_without_a_hard_stop_too() {
+fn uncounted_runs_raise_a_warning_without_a_hard_stop_too() {
     let mut s = under(of_idea(1_000_000));
     over(&mut s, 1, told_tokens(SONNET));
     assert_snapshot!(s.state.warnings["unpriced-sonnet-4-5"].message, @r#"there is no price for the model `sonnet-4-5`, so its runs count towards budget.usdPerIdea only when they end, or not at all; add it to .swarm/config.json, in dollars per million tokens: "pricing": {"sonnet-4-5": {"input": N, "cached": N, "cacheWritten": N, "output": N}}"#);

@@ -35,7 +35,7 @@ fn of(s: &Scenario, reason: Reason) -> usize {
 }
 
 #[test]
-fn one_that_a_person_asks_for() {
+fn a_person_creates_a_checkpoint() {
     let mut s = Scenario::running();
     s.checkpoint("release");
     assert_snapshot!(s.then(), @r"
@@ -47,7 +47,7 @@ fn one_that_a_person_asks_for() {
 }
 
 #[test]
-fn a_name_is_taken_from_the_moment_it_is_asked_for() {
+fn a_name_is_taken_as_soon_as_it_is_requested() {
     let mut s = Scenario::running();
     s.command(create("release"));
     assert_snapshot!(s.refused(&create("release")), @r"
@@ -67,7 +67,7 @@ fn a_name_is_taken_from_the_moment_it_is_asked_for() {
 }
 
 #[test]
-fn one_that_cannot_be_made_is_not_there_and_leaves_no_warning_of_its_own() {
+fn a_failed_manual_checkpoint_leaves_no_warning() {
     let mut s = Scenario::running();
     s.command(create("release"))
         .fails("makeCheckpoint", "there is a tag of that name");
@@ -77,7 +77,7 @@ fn one_that_cannot_be_made_is_not_there_and_leaves_no_warning_of_its_own() {
 }
 
 #[test]
-fn without_a_configuration_there_is_none() {
+fn without_a_configuration_a_checkpoint_is_refused() {
     let mut s = Scenario::empty();
     assert_snapshot!(s.refused(&create("release")), @r"
     NOT_NOW: cannot do this yet: no daemon has read the configuration
@@ -90,7 +90,7 @@ fn without_a_configuration_there_is_none() {
 }
 
 #[test]
-fn deleting_one_that_is_not_there_names_the_newest() {
+fn deleting_an_unknown_checkpoint_names_the_newest() {
     let mut s = Scenario::running();
     s.checkpoint("first").checkpoint("second");
     assert_snapshot!(s.refused(&delete("third")), @r"
@@ -100,7 +100,7 @@ fn deleting_one_that_is_not_there_names_the_newest() {
 }
 
 #[test]
-fn a_deletion_is_asked_for_once_and_one_that_fails_can_be_asked_for_again() {
+fn a_deletion_is_requested_once_and_again_only_if_it_failed() {
     let mut s = Scenario::running();
     s.checkpoint("release").quietly();
     s.command(delete("release")).command(delete("release"));
@@ -116,7 +116,7 @@ fn a_deletion_is_asked_for_once_and_one_that_fails_can_be_asked_for_again() {
 }
 
 #[test]
-fn after_so_many_landings_one_is_made_by_itself() {
+fn a_periodic_checkpoint_follows_the_configured_number_of_landings() {
     let mut s = Scenario::with(|settings| settings.checkpoint_every = 2);
     s.add("one").all_goes_well();
     assert!(names(&s).is_empty());
@@ -128,7 +128,7 @@ fn after_so_many_landings_one_is_made_by_itself() {
 }
 
 #[test]
-fn a_periodic_one_that_fails_is_a_warning_and_the_next_is_due_after_as_many_landings() {
+fn a_failed_periodic_checkpoint_is_a_warning_and_the_next_comes_in_time() {
     let mut s = Scenario::with(|settings| settings.checkpoint_every = 1);
     s.add("one")
         .add("two")
@@ -144,7 +144,7 @@ fn a_periodic_one_that_fails_is_a_warning_and_the_next_is_due_after_as_many_land
 }
 
 #[test]
-fn before_autopilot_nothing_is_claimed_until_it_is_there() {
+fn nothing_is_claimed_before_the_autopilot_checkpoint() {
     let mut s = Scenario::with(|settings| settings.checkpoint_before_autopilot = true);
     s.add("one");
     assert!(s.state.agents.is_empty());
@@ -173,7 +173,7 @@ fn autopilot_begins_without_a_checkpoint_that_cannot_be_made() {
 }
 
 #[test]
-fn in_semi_auto_and_in_a_pause_none_is_made_before_autopilot() {
+fn no_autopilot_checkpoint_in_semi_auto_or_a_pause() {
     let mut s = Scenario::with(|settings| {
         settings.checkpoint_before_autopilot = true;
         settings.mode = Mode::SemiAuto;
@@ -188,7 +188,7 @@ fn in_semi_auto_and_in_a_pause_none_is_made_before_autopilot() {
 }
 
 #[test]
-fn of_those_that_nobody_asked_for_the_newest_stay() {
+fn only_the_newest_automatic_checkpoints_are_kept() {
     let mut s = Scenario::with(|settings| {
         settings.checkpoint_every = 1;
         settings.checkpoints_kept = 2;
@@ -213,7 +213,7 @@ fn of_those_that_nobody_asked_for_the_newest_stay() {
 }
 
 #[test]
-fn nothing_lands_while_one_is_made() {
+fn no_merge_lands_during_a_checkpoint() {
     let mut s = Scenario::running();
     s.add("one").well_until("verify");
     s.command(create("release")).check(exit(0));
@@ -227,7 +227,7 @@ fn nothing_lands_while_one_is_made() {
 }
 
 #[test]
-fn nothing_is_built_while_one_is_made_and_agents_work_on() {
+fn no_merge_is_built_during_a_checkpoint_but_agents_continue() {
     let mut s = Scenario::running();
     s.add("one").add("two").well_until("gate");
     s.command(create("release"));
@@ -240,7 +240,7 @@ fn nothing_is_built_while_one_is_made_and_agents_work_on() {
 }
 
 #[test]
-fn what_is_landing_when_one_is_asked_for_lands() {
+fn a_landing_in_progress_finishes_before_a_checkpoint() {
     let mut s = Scenario::running();
     s.add("one").well_until("land");
     s.command(create("release")).all_goes_well();
@@ -249,7 +249,7 @@ fn what_is_landing_when_one_is_asked_for_lands() {
 }
 
 #[test]
-fn a_daemon_that_ends_makes_it_first_and_one_that_is_killed_leaves_it_to_the_next() {
+fn a_shutdown_waits_for_a_checkpoint_and_a_killed_daemon_leaves_it_to_the_next() {
     let mut s = Scenario::running();
     s.command(create("release"));
     s.command(Command::Shutdown { keep_agents: false });
@@ -269,7 +269,7 @@ fn a_daemon_that_ends_makes_it_first_and_one_that_is_killed_leaves_it_to_the_nex
 }
 
 #[test]
-fn a_deletion_spares_the_work_that_an_idea_is_to_go_on_from() {
+fn a_deletion_keeps_work_that_an_idea_continues_from() {
     use crate::domain::effect::{self, Effect, Saved};
     use crate::domain::testkit::oid;
     let mut s = Scenario::running();
@@ -290,7 +290,7 @@ fn a_deletion_spares_the_work_that_an_idea_is_to_go_on_from() {
 }
 
 #[test]
-fn one_that_the_log_has_is_not_made_once_more_where_its_end_was_torn_off() {
+fn a_checkpoint_in_a_torn_log_is_not_made_twice() {
     let mut s = Scenario::running();
     s.checkpoint("first");
     let made = |(_, event): &(_, Event)| matches!(event, Event::CheckpointMade(_));

@@ -120,7 +120,7 @@ fn an_agent_is_stopped_whatever_it_does() {
 }
 
 #[test]
-fn a_run_that_cannot_be_asked_to_end_is_ended() {
+fn a_run_that_cannot_be_asked_to_stop_is_killed() {
     let mut s = working();
     s.command(Command::StopAgent { id: agent(1) }).quietly();
     s.fails("stopRun", "its control pipe is gone");
@@ -207,7 +207,7 @@ fn cancelled_stays_cancelled_when_the_agent_is_stopped_too() {
 }
 
 #[test]
-fn work_that_catches_up_with_the_target_is_stopped_when_it_has() {
+fn a_stop_waits_until_the_target_is_merged_into_the_worktree() {
     let mut s = working();
     s.command(Command::SetMode {
         mode: Mode::SemiAuto,
@@ -223,7 +223,7 @@ fn work_that_catches_up_with_the_target_is_stopped_when_it_has() {
 }
 
 #[test]
-fn a_pause_lets_iterations_end_and_begins_nothing() {
+fn a_pause_lets_iterations_finish_and_starts_nothing() {
     let mut s = working();
     s.add("two").command(Command::Pause {
         reason: Some("lunch".into()),
@@ -279,7 +279,7 @@ fn after_a_restart_a_paused_swarm_waits_for_what_still_runs() {
 }
 
 #[test]
-fn a_drain_takes_iterations_at_their_boundary() {
+fn a_drain_waits_for_iterations_to_end() {
     let mut s = working();
     s.command(SHUTDOWN);
     s.wait(1_000).iteration(&agent(1), exit(0));
@@ -330,7 +330,7 @@ fn a_drain_stops_what_still_runs_at_the_deadline_and_kills_what_does_not_stop() 
 /// A machine that goes down sends its signals to everything: to the daemon, and to what runs under
 /// it.
 #[test]
-fn what_is_ended_from_outside_while_the_daemon_ends_is_interrupted_and_not_penalised() {
+fn runs_killed_by_a_system_shutdown_are_interrupted_and_not_penalised() {
     let ends = [
         RunEndKind::Signalled { signal: 15 },
         RunEndKind::Signalled { signal: 9 },
@@ -392,7 +392,7 @@ fn a_drain_keeps_complete_work_complete() {
 }
 
 #[test]
-fn a_drain_keeps_what_the_merge_queue_has_under_way() {
+fn a_drain_keeps_merges_in_progress() {
     // The gate on the merged tree is stopped and runs again.
     let mut s = working();
     s.well_until("verify").command(SHUTDOWN).wait_for_deadline();
@@ -423,7 +423,7 @@ fn a_drain_keeps_what_the_merge_queue_has_under_way() {
 }
 
 #[test]
-fn at_once_means_at_once() {
+fn a_shutdown_at_once_does_not_wait() {
     let mut s = working();
     s.command(SHUTDOWN).quietly();
     s.command(Command::ShutdownNow);
@@ -434,7 +434,7 @@ fn at_once_means_at_once() {
 }
 
 #[test]
-fn agents_that_are_kept_go_on_where_they_were() {
+fn kept_agents_continue_under_the_next_daemon() {
     let mut s = working();
     s.command(Command::Shutdown { keep_agents: true });
     assert_snapshot!(s.then(), @r"phaseChanged {phase: stopped, reason: stopped; agents keep running}");
@@ -448,7 +448,7 @@ fn agents_that_are_kept_go_on_where_they_were() {
 }
 
 #[test]
-fn a_killed_daemon_is_followed_by_one_that_goes_on_in_every_phase() {
+fn a_new_daemon_continues_from_every_phase() {
     for name in [
         "prepareWorktree",
         "iteration",
@@ -475,7 +475,7 @@ fn a_killed_daemon_is_followed_by_one_that_goes_on_in_every_phase() {
 }
 
 #[test]
-fn a_mode_of_this_run_goes_before_the_configured_one() {
+fn a_mode_override_wins_over_the_configuration() {
     let mut s = Scenario::running();
     s.command(Command::SetMode {
         mode: Mode::SemiAuto,

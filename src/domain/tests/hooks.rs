@@ -95,7 +95,7 @@ fn told_and_built() -> Scenario {
 }
 
 #[test]
-fn what_is_told_goes_before_what_is_asked_and_holds_it_up_for_a_moment_only() {
+fn an_informing_hook_delays_a_guarding_one_only_briefly() {
     let mut s = told_and_built();
     s.hook("post-complete", exit(0));
     assert_eq!(called(&s), ["post-complete", "pre-merge"]);
@@ -108,7 +108,7 @@ fn what_is_told_goes_before_what_is_asked_and_holds_it_up_for_a_moment_only() {
 }
 
 #[test]
-fn without_a_hook_nothing_is_asked() {
+fn without_hooks_no_call_is_made() {
     let mut s = with(&[]);
     s.all_goes_well();
     assert!(called(&s).is_empty() && s.state.hooks.is_empty());
@@ -159,7 +159,7 @@ fn pre_start_blocks_the_idea_and_a_retry_asks_again() {
 }
 
 #[test]
-fn pre_merge_holds_the_landing_until_a_person_says_go() {
+fn pre_merge_holds_the_landing_until_a_person_approves() {
     let mut s = with(&[HookName::PreMerge]);
     s.well_until("pre-merge");
     assert_eq!(s.entry(1).phase, MergePhase::Landing);
@@ -236,7 +236,7 @@ fn a_hook_that_takes_too_long_holds_its_step_only_where_that_is_configured() {
 }
 
 #[test]
-fn the_others_only_warn_and_once() {
+fn a_failing_informing_hook_only_warns_and_once() {
     let mut s = with(&[HookName::PostComplete, HookName::PostMerge]);
     s.add("two").well_until("post-complete");
     s.hook("post-complete", exit(2));
@@ -248,7 +248,7 @@ fn the_others_only_warn_and_once() {
 }
 
 #[test]
-fn what_is_owed_outlives_the_daemon_under_the_same_number() {
+fn owed_calls_survive_a_restart_with_the_same_number() {
     let mut s = with(&[HookName::PostMerge]);
     s.well_until("post-merge");
     let seq = s.state.hooks[0].seq;
@@ -268,7 +268,7 @@ fn what_is_owed_outlives_the_daemon_under_the_same_number() {
 }
 
 #[test]
-fn one_that_is_not_to_be_repeated_is_skipped_after_a_crash() {
+fn a_hook_that_must_not_repeat_is_skipped_after_a_crash() {
     let mut s = once(HookName::PostMerge);
     s.well_until("post-merge")
         .hook("post-merge", RunEndKind::Lost)
@@ -283,7 +283,7 @@ fn one_that_is_not_to_be_repeated_is_skipped_after_a_crash() {
 }
 
 #[test]
-fn a_guard_that_was_cut_off_and_is_not_repeated_lets_nothing_through() {
+fn an_interrupted_guard_that_must_not_repeat_holds_its_step() {
     let mut s = once(HookName::PreMerge);
     s.well_until("pre-merge")
         .hook("pre-merge", RunEndKind::Lost)
@@ -300,7 +300,7 @@ fn a_guard_that_was_cut_off_and_is_not_repeated_lets_nothing_through() {
 }
 
 #[test]
-fn one_that_was_through_before_it_was_asked_to_end_is_not_cut_off() {
+fn a_call_that_finished_before_it_was_stopped_counts() {
     let mut s = once(HookName::PreStart);
     s.well_until("pre-start");
     s.command(Command::Shutdown { keep_agents: false });
@@ -329,7 +329,7 @@ fn once(hook: HookName) -> Scenario {
 }
 
 #[test]
-fn a_hook_that_ends_its_runner_is_not_called_for_ever() {
+fn a_hook_that_kills_its_runner_is_called_a_limited_number_of_times() {
     let mut s = with(&[HookName::PreMerge]);
     s.well_until("pre-merge");
     for _ in 0..3 {
@@ -341,7 +341,7 @@ fn a_hook_that_ends_its_runner_is_not_called_for_ever() {
 }
 
 #[test]
-fn an_end_cuts_calls_off_and_the_next_daemon_makes_them() {
+fn a_shutdown_interrupts_calls_and_the_next_daemon_repeats_them() {
     let mut s = with(&[HookName::PostMerge, HookName::OnPause]);
     s.well_until("post-merge");
     s.command(Command::Shutdown { keep_agents: false });
@@ -357,7 +357,7 @@ fn an_end_cuts_calls_off_and_the_next_daemon_makes_them() {
 }
 
 #[test]
-fn what_a_hook_stood_before_can_be_given_up() {
+fn a_step_that_a_hook_guards_can_be_abandoned() {
     let mut s = with(&[HookName::PreStart]);
     s.answer("prepareWorktree", prepared());
     s.command(Command::CancelIdea { id: idea(1) });
@@ -368,7 +368,7 @@ fn what_a_hook_stood_before_can_be_given_up() {
 }
 
 #[test]
-fn a_hook_that_may_not_run_holds_its_step() {
+fn an_unapproved_hook_holds_its_step() {
     let mut s = with(&[HookName::PreMerge, HookName::PostComplete]);
     s.well_until("pre-merge");
     let refused = "x.sh can be written by others";
@@ -382,7 +382,7 @@ fn a_hook_that_may_not_run_holds_its_step() {
 }
 
 #[test]
-fn a_full_disk_says_nothing_about_a_step() {
+fn a_full_disk_does_not_count_as_the_hooks_answer() {
     let mut s = with(&[HookName::PreMerge]);
     s.well_until("pre-merge");
     s.fails_as("pre-merge", FailureKind::NoSpace, "the disk is full");
@@ -395,7 +395,7 @@ fn a_full_disk_says_nothing_about_a_step() {
 
 /// The log has that the call is made again, and not that its run is over: that is told once more.
 #[test]
-fn the_end_of_an_earlier_run_says_nothing_about_the_one_that_makes_the_call_now() {
+fn the_end_of_an_earlier_run_is_ignored() {
     let mut s = with(&[HookName::PostMerge]);
     s.well_until("post-merge");
     let call = s.state.hooks[0].clone();
@@ -414,7 +414,7 @@ fn the_end_of_an_earlier_run_says_nothing_about_the_one_that_makes_the_call_now(
 }
 
 #[test]
-fn hooks_that_are_gone_are_not_waited_for() {
+fn removed_hooks_are_not_waited_for() {
     let mut s = with(&[HookName::PreMerge, HookName::PostMerge]);
     s.well_until("pre-merge");
     s.hook("pre-merge", RunEndKind::Lost);
@@ -426,7 +426,7 @@ fn hooks_that_are_gone_are_not_waited_for() {
 }
 
 #[test]
-fn learnings_pauses_conflicts_and_errors_are_told() {
+fn learnings_pauses_conflicts_and_errors_call_their_hooks() {
     let mut s = with(&[
         HookName::OnLearning,
         HookName::OnPause,
@@ -465,7 +465,7 @@ fn learnings_pauses_conflicts_and_errors_are_told() {
 }
 
 #[test]
-fn sixteen_run_at_a_time_beside_those_that_a_step_waits_for() {
+fn at_most_sixteen_informing_calls_run_at_a_time() {
     let mut s = Scenario::with(|settings| {
         hooks(settings, &[HookName::PreStart, HookName::OnError]);
         settings.max_parallel = 40;
@@ -514,7 +514,7 @@ fn unapproved(hook: HookName) -> RunEndKind {
 }
 
 #[test]
-fn one_that_was_not_run_has_no_output_and_a_person_is_told_how_to_approve_it() {
+fn a_hook_that_was_not_run_names_the_command_that_approves_it() {
     let mut s = with(&[HookName::PreStart, HookName::PreMerge, HookName::PostMerge]);
     s.answer("prepareWorktree", prepared());
     s.hook("pre-start", unapproved(HookName::PreStart));
@@ -563,7 +563,7 @@ fn what_a_hook_says_is_no_command_to_type() {
 }
 
 #[test]
-fn a_pause_asked_for_again_without_a_reason_changes_nothing() {
+fn repeating_a_pause_without_a_reason_changes_nothing() {
     let mut s = with(&[HookName::OnPause]);
     let reason = Some("lunch".into());
     s.command(Command::Pause { reason }).all_hooks();

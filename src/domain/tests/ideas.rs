@@ -67,7 +67,7 @@ fn an_idea_that_failed_goes_behind_the_others() {
 }
 
 #[test]
-fn what_a_person_assigns_comes_before_everything() {
+fn an_assigned_idea_comes_first() {
     let mut s = one_slot();
     s.command(tagged("one", &["critical"], 0)).add("two");
     let (id, profile) = (idea(2), Some(profile("finn")));
@@ -154,7 +154,7 @@ fn a_cycle_is_refused_and_shown() {
 }
 
 #[test]
-fn nothing_said_is_not_taken_for_an_idea_without_a_text() {
+fn an_empty_message_is_not_reported_as_an_empty_idea() {
     let mut s = Scenario::running();
     s.add("one").well_until("iteration");
     let nothing = Command::SayToAgent {
@@ -168,7 +168,7 @@ fn nothing_said_is_not_taken_for_an_idea_without_a_text() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_with_a_way_out() {
+fn invalid_ideas_are_refused_with_a_suggestion() {
     let mut s = one_slot();
     assert_snapshot!(s.refused(&Command::AddIdea(new_idea(" \n"))), @r#"
     TEXT_EMPTY: the text of the idea is empty
@@ -277,7 +277,7 @@ fn retry_ends_the_wait_after_a_crash() {
 }
 
 #[test]
-fn a_worktree_that_was_never_made_is_given_back() {
+fn a_worktree_that_was_never_made_is_released() {
     let mut s = Scenario::running();
     s.add("one").quietly();
     s.fails_as("prepareWorktree", FailureKind::Other, "no such branch");

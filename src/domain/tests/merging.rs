@@ -92,7 +92,7 @@ fn an_idea_waits_in_the_queue_for_those_that_it_comes_after() {
 }
 
 #[test]
-fn without_auto_merge_a_person_says_go() {
+fn without_auto_merge_a_person_approves() {
     let mut s = Scenario::with(|settings| settings.auto_merge = false);
     s.add("one").all_goes_well().quietly();
     assert_snapshot!(view::needs_you(&s.state)[0].commands.join("\n"), @r"
@@ -185,7 +185,7 @@ fn a_medium_conflict_goes_to_a_resolver() {
 }
 
 #[test]
-fn a_conflict_that_is_settled_without_the_work_is_told_of() {
+fn a_resolution_that_drops_work_raises_a_warning() {
     let mut s = resolving();
     s.well_until("iteration")
         .says(&agent(1), Signal::Resolved(None))
@@ -208,7 +208,7 @@ fn a_conflict_that_is_settled_without_the_work_is_told_of() {
 }
 
 #[test]
-fn a_resolver_tries_so_often_and_then_a_person_is_asked() {
+fn after_the_last_resolver_try_a_person_is_asked() {
     let mut s = resolving();
     s.iteration(&agent(1), exit(1));
     assert_snapshot!(s.then(), @r"
@@ -245,7 +245,7 @@ fn a_resolver_tries_so_often_and_then_a_person_is_asked() {
 }
 
 #[test]
-fn a_resolver_that_gives_up_is_not_asked_again() {
+fn a_resolver_that_gives_up_is_not_started_again() {
     let mut s = resolving();
     s.says(&agent(1), Signal::Blocked(Some("both are right".into())));
     s.iteration(&agent(1), exit(0));
@@ -260,7 +260,7 @@ fn a_resolver_that_gives_up_is_not_asked_again() {
 }
 
 #[test]
-fn a_complex_conflict_goes_to_a_person_who_settles_it() {
+fn a_complex_conflict_goes_to_a_person() {
     let mut s = building();
     s.answer("buildMerge", conflict(ConflictLevel::Complex));
     let resolve = Command::ResolveMerge { id: idea(1) };
@@ -293,7 +293,7 @@ fn a_complex_conflict_goes_to_a_person_who_settles_it() {
 }
 
 #[test]
-fn while_a_conflict_waits_the_queue_goes_on() {
+fn a_waiting_conflict_does_not_block_the_queue() {
     let mut s = building();
     s.answer("buildMerge", conflict(ConflictLevel::Complex))
         .all_goes_well();
@@ -303,7 +303,7 @@ fn while_a_conflict_waits_the_queue_goes_on() {
 }
 
 #[test]
-fn a_merge_that_is_tried_again_instead_of_resolved_can_still_be_given_back() {
+fn a_retried_conflict_can_still_return_to_its_agent() {
     let mut s = resolving();
     s.says(&agent(1), Signal::NeedsHuman(None))
         .iteration(&agent(1), exit(0));
@@ -325,7 +325,7 @@ fn a_merge_that_is_tried_again_instead_of_resolved_can_still_be_given_back() {
 }
 
 #[test]
-fn a_merged_tree_that_fails_goes_back_to_its_agent_so_often_only() {
+fn a_failing_merged_tree_returns_to_its_agent_a_limited_number_of_times() {
     let mut s = building();
     s.well_until("verify").quietly();
     s.check(exit(2));
@@ -355,7 +355,7 @@ fn a_merged_tree_that_fails_goes_back_to_its_agent_so_often_only() {
 }
 
 #[test]
-fn a_checkout_in_the_way_is_looked_at_again_without_verifying_again() {
+fn a_blocked_checkout_is_checked_again_without_a_new_verification() {
     let mut s = building();
     s.well_until("land").quietly();
     s.answer(
@@ -381,7 +381,7 @@ fn a_checkout_in_the_way_is_looked_at_again_without_verifying_again() {
 }
 
 #[test]
-fn a_start_looks_at_once_whether_the_checkout_is_still_in_the_way() {
+fn a_start_checks_at_once_whether_the_checkout_is_still_blocked() {
     let mut s = building();
     s.well_until("land");
     s.answer("land", land_blocked("local changes", &[]));
@@ -393,7 +393,7 @@ fn a_start_looks_at_once_whether_the_checkout_is_still_in_the_way() {
 }
 
 #[test]
-fn other_quality_commands_are_asked_about_a_tree_that_had_passed() {
+fn changed_quality_commands_verify_a_passed_tree_again() {
     let mut s = building();
     s.well_until("land");
     s.answer("land", land_blocked("local changes", &[]));
@@ -421,7 +421,7 @@ fn a_target_that_moved_is_merged_and_verified_again() {
 }
 
 #[test]
-fn nothing_to_merge_is_done_too() {
+fn an_idea_with_nothing_to_merge_is_done() {
     let mut s = building();
     s.answer(
         "buildMerge",
@@ -464,7 +464,7 @@ fn a_force_push_stops_the_queue_until_somebody_chooses() {
 }
 
 #[test]
-fn after_a_force_push_work_can_be_rebased_merged_as_it_is_or_given_up() {
+fn after_a_force_push_work_can_be_rebased_merged_or_cancelled() {
     let mut s = rewritten();
     s.quietly().command(Command::SettleTarget {
         choice: TargetChoice::Rebase,
@@ -502,7 +502,7 @@ fn after_a_force_push_work_can_be_rebased_merged_as_it_is_or_given_up() {
 }
 
 #[test]
-fn giving_up_after_a_force_push_waits_for_a_resolver_that_works() {
+fn cancelling_after_a_force_push_waits_for_a_running_resolver() {
     let mut s = resolving();
     s.add("two");
     s.answer("prepareWorktree", prepared()).completes(&agent(2));
@@ -530,7 +530,7 @@ fn giving_up_after_a_force_push_waits_for_a_resolver_that_works() {
 }
 
 #[test]
-fn a_merge_that_cannot_be_built_waits_for_a_person_and_one_without_room_tries_again() {
+fn a_failed_build_waits_for_a_person_but_retries_after_a_full_disk() {
     let mut s = building();
     s.fails("buildMerge", "the branch is gone");
     assert_snapshot!(s.then(), @r"
@@ -552,7 +552,7 @@ fn a_merge_that_cannot_be_built_waits_for_a_person_and_one_without_room_tries_ag
 }
 
 #[test]
-fn files_beyond_measure_are_counted_and_not_listed() {
+fn too_many_files_are_counted_and_not_listed() {
     let mut s = building();
     let files: Vec<String> = (0..5_000)
         .map(|number| format!("src/file-{number}.rs"))
@@ -579,7 +579,7 @@ fn a_resolver_waits_for_the_end_of_a_pause() {
 }
 
 #[test]
-fn a_gate_that_changes_while_it_checks_the_merged_tree_begins_anew() {
+fn changed_quality_commands_restart_the_verification() {
     let mut s = Scenario::with(|settings| {
         settings.quality_commands = vec!["build".into(), "check".into()];
     });
@@ -649,7 +649,7 @@ fn nothing_lands_while_a_checkpoint_is_being_made() {
 
 /// However busy the queue is.
 #[test]
-fn a_checkpoint_that_is_due_comes_before_the_next_merge() {
+fn a_due_checkpoint_comes_before_the_next_merge() {
     let mut s = Scenario::with(|settings| settings.checkpoint_every = 1);
     s.add("one").add("two").well_until("land");
     s.well_until("makeCheckpoint");
@@ -662,7 +662,7 @@ fn a_checkpoint_that_is_due_comes_before_the_next_merge() {
 
 /// The next build, and the next checkpoint, take the branch as it is now.
 #[test]
-fn a_branch_that_was_brought_onto_the_target_by_hand_goes_back_to_its_place_in_the_queue() {
+fn a_branch_rebased_by_hand_returns_to_its_place_in_the_queue() {
     let mut s = Scenario::running();
     s.add("one").well_until("buildMerge");
     let (base, head) = (oid(8), oid(9));

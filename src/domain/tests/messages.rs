@@ -32,7 +32,7 @@ fn stages(s: &Scenario) -> Vec<&'static str> {
 }
 
 #[test]
-fn what_is_said_in_the_last_iteration_is_read_before_the_work_is_judged() {
+fn a_message_in_the_last_iteration_is_read_before_the_work_is_judged() {
     let mut s = Scenario::with(|settings| settings.quality_commands = vec!["check".into()]);
     s.add("one").well_until("iteration").command(say());
     s.completes(&agent(1));
@@ -51,7 +51,7 @@ fn what_is_said_in_the_last_iteration_is_read_before_the_work_is_judged() {
 }
 
 #[test]
-fn what_nobody_read_before_the_idea_was_done_is_a_warning_until_it_is_an_idea() {
+fn an_unread_message_is_a_warning_until_it_becomes_an_idea() {
     let mut s = Scenario::with(|settings| settings.max_iterations = 1);
     s.add("one").well_until("iteration").command(say());
     s.completes(&agent(1)).all_goes_well();
@@ -66,7 +66,7 @@ fn what_nobody_read_before_the_idea_was_done_is_a_warning_until_it_is_an_idea() 
 }
 
 #[test]
-fn what_is_said_does_not_keep_complete_work_from_landing_whose_budget_is_used_up() {
+fn a_message_does_not_delay_complete_work_without_budget() {
     let mut s = Scenario::with(|settings| settings.budget.usd_per_idea = Some(MicroUsd(1_000)));
     s.add("one").well_until("iteration").command(say());
     s.says(&agent(1), Signal::Complete(None));
@@ -78,7 +78,7 @@ fn what_is_said_does_not_keep_complete_work_from_landing_whose_budget_is_used_up
 }
 
 #[test]
-fn what_is_said_while_the_work_lands_is_a_warning_for_some_days() {
+fn a_message_during_the_landing_is_a_warning_for_some_days() {
     let mut s = Scenario::running();
     s.add("one").well_until("iteration").completes(&agent(1));
     s.well_until("buildMerge").command(say()).all_goes_well();
@@ -89,7 +89,7 @@ fn what_is_said_while_the_work_lands_is_a_warning_for_some_days() {
 }
 
 #[test]
-fn what_is_said_to_an_attempt_that_another_follows_is_left_to_that() {
+fn an_unread_message_passes_to_the_next_attempt() {
     let mut s = Scenario::running();
     s.add("one").well_until("iteration").command(say());
     s.iteration(&agent(1), crate::domain::observation::RunEndKind::Lost);

@@ -202,7 +202,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(sequences()))]
 
     #[test]
-    fn whatever_happens_all_comes_to_rest_and_lands_once(life in lives()) {
+    fn every_simulated_life_comes_to_rest_and_lands_once(life in lives()) {
         let mut sim = Sim::new(life.0);
         sim.live();
         sim.settle();
@@ -215,7 +215,7 @@ proptest! {
     }
 
     #[test]
-    fn whoever_steps_in_whenever_all_comes_to_rest_and_lands_once(life in lives()) {
+    fn every_life_with_interventions_comes_to_rest_and_lands_once(life in lives()) {
         let mut sim = Sim::with_people(life.0, people::some_intervention);
         sim.live();
         sim.settle();

@@ -208,7 +208,7 @@ fn a_run_that_tried_and_ended_well_frees_its_account_although_nobody_heard_the_a
 }
 
 #[test]
-fn where_the_trying_run_is_stopped_lost_or_cut_another_tries() {
+fn if_the_trying_run_is_stopped_lost_or_cut_another_tries() {
     let ends = [
         RunEnd::new(RunEndKind::Lost),
         RunEnd::new(RunEndKind::Signalled { signal: 9 }),
@@ -254,7 +254,7 @@ fn an_overload_backs_off_up_to_its_maximum_and_never_fails_anything() {
 }
 
 #[test]
-fn a_login_is_a_persons_matter() {
+fn a_login_waits_for_a_person() {
     let mut s = working(2);
     over(&mut s, 1, blamed(Cause::Login));
     assert_eq!(s.state.accounts["claude"].until, None);
@@ -294,7 +294,7 @@ fn an_overload_does_not_shorten_a_limit() {
 }
 
 #[test]
-fn where_nothing_resumes_by_itself_a_limit_waits_for_a_person_too() {
+fn without_auto_resume_a_limit_waits_for_a_person() {
     let mut s = Scenario::with(|settings| {
         accounts(settings);
         settings.auto_resume = false;
@@ -310,7 +310,7 @@ fn where_nothing_resumes_by_itself_a_limit_waits_for_a_person_too() {
 }
 
 #[test]
-fn other_accounts_go_on_meanwhile_and_their_ideas_go_first() {
+fn other_accounts_continue_while_one_is_held() {
     let mut s = working(2);
     over(&mut s, 1, limit(None));
     s.command(Command::AddIdea(NewIdea {
@@ -354,7 +354,7 @@ fn a_profile_without_an_account_waits_for_itself() {
 }
 
 #[test]
-fn what_a_service_refused_is_no_iteration() {
+fn an_iteration_that_the_provider_refused_does_not_count() {
     let mut s = Scenario::with(|settings| {
         accounts(settings);
         settings.max_iterations = 2;
@@ -383,7 +383,7 @@ fn what_a_service_refused_is_no_iteration() {
 }
 
 #[test]
-fn time_that_a_program_waits_for_its_service_is_not_the_attempts() {
+fn waiting_for_the_provider_is_not_charged_to_the_attempt() {
     const ALL: i64 = 30 * 60_000;
     let taking = |end: RunEnd| RunEnd {
         duration_ms: ALL - 1,
@@ -415,7 +415,7 @@ fn time_that_a_program_waits_for_its_service_is_not_the_attempts() {
 }
 
 #[test]
-fn cut_off_five_times_in_a_row_it_fails() {
+fn five_cut_off_iterations_in_a_row_are_a_failure() {
     let mut s = working(1);
     let mut waits = Vec::new();
     for _ in 0..4 {
@@ -444,7 +444,7 @@ fn cut_off_five_times_in_a_row_it_fails() {
 }
 
 #[test]
-fn silent_five_times_in_a_row_it_times_out() {
+fn five_silent_iterations_in_a_row_are_a_timeout() {
     let mut s = working(1);
     for _ in 0..4 {
         over(&mut s, 1, RunEnd::new(RunEndKind::Idle));
@@ -458,7 +458,7 @@ fn silent_five_times_in_a_row_it_times_out() {
 }
 
 #[test]
-fn what_is_waited_for_in_silence_is_the_accounts() {
+fn silence_while_waiting_is_charged_to_the_account() {
     let mut s = working(1);
     let how = RunEndKind::Idle;
     over(&mut s, 1, RunEnd { how, ..limit(None) });
@@ -469,7 +469,7 @@ fn what_is_waited_for_in_silence_is_the_accounts() {
 }
 
 #[test]
-fn complete_counts_only_where_the_program_was_through_or_was_ended() {
+fn complete_counts_only_if_the_program_completed_or_was_stopped() {
     let ended = |how| RunEnd {
         how,
         ..end(0, Verdict::Cut)
@@ -491,7 +491,7 @@ fn complete_counts_only_where_the_program_was_through_or_was_ended() {
 }
 
 #[test]
-fn what_cannot_be_asked_for_fails_at_once() {
+fn an_invalid_request_fails_at_once() {
     let mut s = working(1);
     over(&mut s, 1, blamed(Cause::Other));
     assert_eq!(s.idea(1).status, IdeaStatus::Failed);
@@ -499,7 +499,7 @@ fn what_cannot_be_asked_for_fails_at_once() {
 }
 
 #[test]
-fn a_message_that_the_service_did_not_hear_is_said_again() {
+fn a_message_that_the_provider_refused_is_sent_again() {
     let mut s = working(1);
     over(&mut s, 1, limit(None));
     let (id, text) = (agent(1), "look at the tests".into());

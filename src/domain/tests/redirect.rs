@@ -47,7 +47,7 @@ fn at_work(s: &Scenario) -> Vec<IdeaId> {
 }
 
 #[test]
-fn its_work_is_committed_and_the_other_idea_takes_over_its_worktree() {
+fn a_redirect_commits_the_work_and_hands_over_the_worktree() {
     let mut s = working();
     s.command(redirect(2));
     assert_eq!(s.attempt(1).phase, AttemptPhase::Stopping);
@@ -89,7 +89,7 @@ fn its_work_is_committed_and_the_other_idea_takes_over_its_worktree() {
 }
 
 #[test]
-fn in_a_new_worktree_the_old_one_stays_with_its_idea() {
+fn with_a_new_worktree_the_old_one_stays_with_its_idea() {
     let mut s = working();
     s.command(in_a_new_one(2));
     s.stop_delivered();
@@ -109,7 +109,7 @@ fn in_a_new_worktree_the_old_one_stays_with_its_idea() {
 }
 
 #[test]
-fn asked_again_it_is_the_same_and_another_is_refused() {
+fn a_repeated_redirect_changes_nothing_and_a_different_one_is_refused() {
     let mut s = working();
     s.add("three").command(redirect(2)).quietly();
     s.command(redirect(2));
@@ -133,7 +133,7 @@ fn asked_again_it_is_the_same_and_another_is_refused() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_with_what_would_be_possible() {
+fn an_impossible_redirect_is_refused_with_a_suggestion() {
     let mut s = Scenario::with(|settings| settings.max_parallel = 2);
     s.add("one").add("two").well_until("iteration");
     s.add("three").add_after("four", &[idea(3)]);
@@ -187,7 +187,7 @@ fn what_makes_no_sense_is_refused_with_what_would_be_possible() {
 }
 
 #[test]
-fn one_with_work_of_its_own_goes_on_from_that() {
+fn an_idea_with_earlier_work_continues_from_that() {
     let mut s = Scenario::with(|settings| settings.max_parallel = 1);
     s.command(Command::SetMode {
         mode: Mode::SemiAuto,
@@ -307,7 +307,7 @@ fn the_other_idea_waits_for_the_end_of_the_agent_although_a_slot_is_free() {
 }
 
 #[test]
-fn a_stop_takes_it_back() {
+fn a_stop_cancels_the_redirect() {
     let mut s = working();
     s.command(redirect(2));
     s.command(Command::StopAgent { id: agent(1) });
@@ -323,7 +323,7 @@ fn a_stop_takes_it_back() {
 }
 
 #[test]
-fn a_cancelled_idea_gives_its_place_away_and_takes_nothing_along() {
+fn cancelling_the_own_idea_frees_the_slot_but_not_the_worktree() {
     let mut s = working();
     s.command(redirect(2));
     s.command(Command::CancelIdea { id: idea(1) });
@@ -336,7 +336,7 @@ fn a_cancelled_idea_gives_its_place_away_and_takes_nothing_along() {
 }
 
 #[test]
-fn if_the_other_idea_is_cancelled_meanwhile_the_worktree_stays_with_its_own() {
+fn if_the_other_idea_is_cancelled_the_worktree_stays() {
     let mut s = working();
     s.command(redirect(2));
     s.command(Command::CancelIdea { id: idea(2) });
@@ -376,7 +376,7 @@ fn while_paused_the_other_idea_waits_and_has_the_worktree() {
 }
 
 #[test]
-fn one_without_a_worktree_hands_none_over() {
+fn an_attempt_without_a_worktree_hands_none_over() {
     let mut s = Scenario::with(|settings| settings.max_parallel = 1);
     s.add("one").add("two").quietly();
     s.command(redirect(2));
@@ -388,7 +388,7 @@ fn one_without_a_worktree_hands_none_over() {
 }
 
 #[test]
-fn a_rollback_overtakes_it() {
+fn a_rollback_overrides_a_redirect() {
     for steps in 0..3 {
         let mut s = Scenario::with(|settings| settings.max_parallel = 1);
         s.add("one").add("two").checkpoint("first");
@@ -455,7 +455,7 @@ fn a_log_that_ends_anywhere_in_it_goes_on_with_it() {
 }
 
 #[test]
-fn in_every_situation_of_its_idea_all_is_done_in_the_end() {
+fn a_redirect_in_every_situation_ends_with_both_ideas_done() {
     for (name, way) in SITUATIONS {
         let mut s = Scenario::running();
         way(&mut s);
@@ -490,7 +490,7 @@ fn in_every_situation_of_its_idea_all_is_done_in_the_end() {
 }
 
 #[test]
-fn an_attempt_goes_on_with_the_text_that_it_began_with() {
+fn an_attempt_keeps_the_text_that_it_started_with() {
     let mut early = Scenario::running();
     early.add("one").command(Command::EditIdea {
         id: idea(1),

@@ -78,7 +78,7 @@ fn entry_is(s: &Scenario, phase: MergePhase, tries: u32) {
 }
 
 #[test]
-fn it_waits_for_its_own_account_and_goes_on_by_itself() {
+fn a_resolver_waits_for_its_own_account() {
     for cause in [Cause::Limit { until: None }, Cause::Overloaded] {
         let mut s = resolving("finn", |_| ());
         for _ in 0..7 {
@@ -101,7 +101,7 @@ fn it_waits_for_its_own_account_and_goes_on_by_itself() {
 }
 
 #[test]
-fn it_does_not_begin_while_others_found_its_account_at_its_limit() {
+fn a_resolver_does_not_start_while_its_account_is_held() {
     let mut s = Scenario::with(|settings| {
         accounts(settings);
         settings.resolver = Some(profile("finn"));
@@ -125,7 +125,7 @@ fn it_does_not_begin_while_others_found_its_account_at_its_limit() {
 }
 
 #[test]
-fn a_login_is_a_persons_matter_for_it_too() {
+fn a_login_of_a_resolver_waits_for_a_person() {
     let mut s = resolving("finn", |_| ());
     over(&mut s, 1, blamed(Cause::Login));
     assert_eq!(view::rest(&s.state), Rest::NeedsPerson);
@@ -136,7 +136,7 @@ fn a_login_is_a_persons_matter_for_it_too() {
 }
 
 #[test]
-fn cut_off_again_and_again_it_costs_one_try() {
+fn a_resolver_that_is_cut_off_repeatedly_uses_one_try() {
     let mut s = resolving("finn", |_| ());
     for _ in 0..4 {
         over(&mut s, 1, end(0, Verdict::Cut));
@@ -149,7 +149,7 @@ fn cut_off_again_and_again_it_costs_one_try() {
 }
 
 #[test]
-fn what_was_cut_off_of_it_is_not_held_against_the_attempt() {
+fn cut_off_resolver_runs_do_not_count_against_the_attempt() {
     let mut s = resolving("finn", |_| ());
     for _ in 0..4 {
         over(&mut s, 1, end(0, Verdict::Cut));
@@ -169,7 +169,7 @@ fn what_was_cut_off_of_it_is_not_held_against_the_attempt() {
 }
 
 #[test]
-fn a_day_that_is_used_up_holds_it_until_a_person_goes_on() {
+fn a_used_up_day_holds_the_resolver_until_a_person_resumes() {
     let mut s = resolving("finn", |settings| {
         settings.budget.usd_per_day = Some(MicroUsd(2_000));
     });
@@ -235,7 +235,7 @@ fn session(s: &Scenario) -> Option<&str> {
 }
 
 #[test]
-fn its_conversation_is_not_that_of_the_attempt() {
+fn a_resolver_has_a_conversation_of_its_own() {
     let mut s = resolving("finn", |_| ());
     assert_eq!(session(&s), Some("own"), "no other is known yet");
     named(&mut s, "theirs");
@@ -260,7 +260,7 @@ fn its_conversation_is_not_that_of_the_attempt() {
 }
 
 #[test]
-fn before_it_names_its_own_it_counts_from_nothing() {
+fn a_resolvers_usage_starts_from_zero() {
     let mut s = resolving("finn", |_| ());
     over_with_word(&mut s, used(Scope::Session, 30, 300));
     assert_eq!(s.idea(1).used.tokens.total(), 130);
@@ -277,7 +277,7 @@ fn before_it_names_its_own_it_counts_from_nothing() {
 }
 
 #[test]
-fn it_cannot_fail_because_of_the_attempts_conversation() {
+fn a_resolver_cannot_fail_because_of_the_attempts_conversation() {
     let mut s = resolving("finn", |_| ());
     over(&mut s, 1, blamed(Cause::Session));
     entry_is(&s, MergePhase::Resolver, 1);
@@ -295,7 +295,7 @@ fn it_cannot_fail_because_of_the_attempts_conversation() {
 }
 
 #[test]
-fn one_of_the_same_profile_goes_on_with_the_attempts_conversation() {
+fn a_resolver_of_the_same_profile_resumes_the_attempts_conversation() {
     let mut s = resolving("ed", |_| ());
     over_with_word(&mut s, used(Scope::Session, 130, 1_300));
     assert_eq!(s.idea(1).used.tokens.total(), 130);
@@ -304,7 +304,7 @@ fn one_of_the_same_profile_goes_on_with_the_attempts_conversation() {
 }
 
 #[test]
-fn ended_meanwhile_the_attempt_leaves_its_own_conversation() {
+fn an_attempt_that_ends_during_a_conflict_leaves_its_own_conversation() {
     let mut s = resolving("finn", |_| ());
     named(&mut s, "theirs");
     s.command(Command::CancelIdea { id: idea(1) });

@@ -35,7 +35,7 @@ fn all_runs(s: &Scenario) -> Vec<RunId> {
 }
 
 #[test]
-fn runs_of_a_landed_idea_are_over_since_its_attempt_ended_and_checks_of_the_merge_too() {
+fn runs_of_a_landed_idea_are_over_since_its_attempt_ended() {
     let mut s = Scenario::running();
     s.add("one").all_goes_well();
     let ended = s.state.ended[&agent(1)].ended_at;
@@ -47,7 +47,7 @@ fn runs_of_a_landed_idea_are_over_since_its_attempt_ended_and_checks_of_the_merg
 }
 
 #[test]
-fn at_every_moment_until_its_idea_is_done_each_run_is_needed() {
+fn every_run_is_needed_until_its_idea_is_done() {
     let mut s = Scenario::running();
     s.add("one");
     for name in ["iteration", "seal", "gate", "buildMerge", "verify", "land"] {
@@ -77,7 +77,7 @@ fn a_run_that_lives_or_is_to_be_stopped_is_in_use() {
 }
 
 #[test]
-fn runs_of_ideas_that_may_be_tried_again_are_needed_until_they_are_given_up() {
+fn runs_of_ideas_that_may_be_retried_are_needed() {
     let mut s = Scenario::running();
     s.add("one").well_until("iteration");
     s.iteration(&agent(1), exit(0)).well_until("iteration");
@@ -97,7 +97,7 @@ fn runs_of_ideas_that_may_be_tried_again_are_needed_until_they_are_given_up() {
 }
 
 #[test]
-fn what_a_crash_left_for_the_next_attempt_is_needed_until_that_lands() {
+fn runs_before_a_crash_are_needed_until_the_idea_lands() {
     let mut s = Scenario::running();
     s.add("one").well_until("iteration");
     s.iteration(&agent(1), RunEndKind::Lost);
@@ -110,7 +110,7 @@ fn what_a_crash_left_for_the_next_attempt_is_needed_until_that_lands() {
 }
 
 #[test]
-fn what_the_state_does_not_know_is_needed() {
+fn unknown_runs_are_needed() {
     let mut s = Scenario::running();
     s.add("one").all_goes_well();
     let unknown = Verdict::Needed(Need::Unknown);
@@ -132,7 +132,7 @@ fn what_the_state_does_not_know_is_needed() {
 }
 
 #[test]
-fn an_iteration_that_the_state_has_forgotten_is_its_agents() {
+fn a_forgotten_iteration_belongs_to_the_agent_in_its_name() {
     let mut s = Scenario::running();
     s.add("one").all_goes_well();
     s.add("two").well_until("iteration");
@@ -157,7 +157,7 @@ fn a_worktree_is_needed_while_anything_uses_it() {
 }
 
 #[test]
-fn old_is_what_lies_whole_days_back() {
+fn only_whole_days_count_towards_age() {
     let at = Timestamp::from_millis;
     assert!(is_old(at(0), at(0), 0));
     assert!(!is_old(at(1), at(0), 0), "the clock went back");

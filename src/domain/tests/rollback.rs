@@ -83,7 +83,7 @@ fn at(step: Way) -> Scenario {
 }
 
 #[test]
-fn step_by_step() {
+fn a_rollback_goes_step_by_step() {
     let mut s = Scenario::running();
     s.checkpoint("first").add("one").well_until("iteration");
     s.quietly().command(to("first", true));
@@ -130,7 +130,7 @@ fn step_by_step() {
 }
 
 #[test]
-fn from_every_situation_it_ends_with_no_agent_and_no_entry() {
+fn a_rollback_from_every_situation_leaves_no_agent_and_no_entry() {
     for (name, way) in SITUATIONS {
         let mut s = Scenario::running();
         s.checkpoint("first");
@@ -165,7 +165,7 @@ fn from_every_situation_it_ends_with_no_agent_and_no_entry() {
 }
 
 #[test]
-fn from_every_situation_over_the_end_of_a_daemon_at_every_step() {
+fn a_rollback_from_every_situation_survives_a_restart_at_every_step() {
     for (name, way) in SITUATIONS {
         for keep_agents in [false, true] {
             for (step, go) in STEPS {
@@ -215,7 +215,7 @@ fn cannot() -> Result<Outcome, Failure> {
 }
 
 #[test]
-fn given_up_at_any_step_it_changes_nothing_and_work_goes_on() {
+fn a_rollback_abandoned_at_any_step_changes_nothing() {
     let blocked = checkout_blocked("local changes", &["a.rs"]);
     let blocked_check = CheckRollbackOutcome::CheckoutBlocked(blocked.clone());
     let blocked_move = MoveTargetOutcome::CheckoutBlocked(blocked);
@@ -254,7 +254,7 @@ fn given_up_at_any_step_it_changes_nothing_and_work_goes_on() {
 }
 
 #[test]
-fn an_agent_that_a_rollback_stopped_is_nobodys_fault_also_where_the_daemon_ends_meanwhile() {
+fn an_agent_stopped_by_a_rollback_is_not_blamed() {
     let mut s = Scenario::with(|settings| settings.mode = Mode::SemiAuto);
     s.checkpoint("first").add("one");
     let (id, profile) = (idea(1), None);
@@ -270,7 +270,7 @@ fn an_agent_that_a_rollback_stopped_is_nobodys_fault_also_where_the_daemon_ends_
 }
 
 #[test]
-fn a_safety_checkpoint_that_the_log_has_is_there_whatever_a_driver_says_when_asked_again() {
+fn a_safety_checkpoint_in_the_log_exists_whatever_a_repeated_effect_reports() {
     let mut s = at(|s| {
         s.well_until("makeCheckpoint");
     });
@@ -290,7 +290,7 @@ fn a_safety_checkpoint_that_the_log_has_is_there_whatever_a_driver_says_when_ask
 }
 
 #[test]
-fn only_one_at_a_time() {
+fn a_second_rollback_is_refused() {
     let mut s = at(|_| ());
     assert_snapshot!(s.refused(&to("first", false)), @r"
     NOT_NOW: cannot start another rollback: a rollback is in progress
@@ -317,7 +317,7 @@ fn only_one_at_a_time() {
 }
 
 #[test]
-fn a_checkpoint_that_is_not_there_or_is_going_is_refused() {
+fn a_missing_or_vanishing_checkpoint_is_refused() {
     let mut s = Scenario::running();
     assert_snapshot!(s.refused(&to("first", false)), @r"
     CHECKPOINT_UNKNOWN: there is no checkpoint `first`
@@ -337,7 +337,7 @@ fn a_checkpoint_that_is_not_there_or_is_going_is_refused() {
 }
 
 #[test]
-fn no_command_at_any_step_makes_it_hang() {
+fn no_command_at_any_step_blocks_a_rollback() {
     let settings = Scenario::running().state.settings.unwrap();
     let mut commands = about_the_swarm(&settings);
     commands.extend(about_an_idea());
@@ -362,7 +362,7 @@ fn no_command_at_any_step_makes_it_hang() {
 }
 
 #[test]
-fn a_pause_that_is_in_force_stays_and_one_that_is_asked_for_comes() {
+fn a_pause_before_or_during_a_rollback_stays() {
     let phase_after = |paused: bool, pause: bool| {
         let mut s = Scenario::running();
         s.checkpoint("first").add("one").well_until("iteration");
@@ -414,7 +414,7 @@ fn statuses(state: &State) -> Vec<IdeaStatus> {
 }
 
 #[test]
-fn ideas_are_what_they_were_and_later_ones_stay() {
+fn ideas_are_restored_and_later_ones_stay() {
     use IdeaStatus::{Done, Pending};
     let (mut s, ideas) = with_history();
     assert_eq!(statuses(&s.state), [Done, Done, Done, Pending]);
@@ -453,7 +453,7 @@ fn ideas_are_what_they_were_and_later_ones_stay() {
 }
 
 #[test]
-fn rolling_back_to_its_safety_checkpoint_undoes_it_and_that_again() {
+fn a_rollback_to_the_safety_checkpoint_undoes_a_rollback() {
     let (mut s, ideas) = with_history();
     let before = s.state.clone();
     let after_all = held(&before, |_| None);
@@ -485,7 +485,7 @@ fn newest(s: &Scenario) -> CheckpointName {
 }
 
 #[test]
-fn what_ended_badly_at_the_checkpoint_ends_so_again_and_what_came_later_is_forgotten() {
+fn ideas_that_failed_before_the_checkpoint_are_failed_again() {
     let mut s = Scenario::running();
     s.add("one")
         .well_until("iteration")
@@ -516,7 +516,7 @@ fn what_ended_badly_at_the_checkpoint_ends_so_again_and_what_came_later_is_forgo
 }
 
 #[test]
-fn the_worktrees_of_now_are_given_back() {
+fn a_rollback_releases_the_current_worktrees() {
     let mut s = Scenario::running();
     s.checkpoint("first").add("one").well_until("iteration");
     let ideas = held(&s.state, |_| None);
@@ -538,7 +538,7 @@ fn torn_where_given_up(s: &mut Scenario) {
 }
 
 #[test]
-fn what_one_that_is_given_up_looked_at_is_not_what_the_next_looks_at() {
+fn the_check_of_an_abandoned_rollback_is_not_used_by_the_next() {
     let mut s = at(|_| {});
     s.fails("checkRollback", "it cannot be done");
     torn_where_given_up(&mut s);
@@ -548,7 +548,7 @@ fn what_one_that_is_given_up_looked_at_is_not_what_the_next_looks_at() {
 }
 
 #[test]
-fn one_that_is_given_up_never_moves_the_target_later_also_where_the_log_was_torn() {
+fn an_abandoned_rollback_never_moves_the_target_later() {
     let mut s = at(|s| {
         s.looked().well_until("moveTarget");
     });
@@ -561,7 +561,7 @@ fn one_that_is_given_up_never_moves_the_target_later_also_where_the_log_was_torn
 }
 
 #[test]
-fn what_it_goes_back_to_stays_also_where_it_is_old_and_the_daemon_ends_meanwhile() {
+fn the_checkpoint_of_a_rollback_is_kept_until_it_is_over() {
     let mut s = Scenario::with(|settings| {
         settings.checkpoint_every = 1;
         settings.checkpoints_kept = 1;
@@ -593,7 +593,7 @@ fn with_saved_work() -> Scenario {
 }
 
 #[test]
-fn work_that_a_checkpoint_keeps_has_no_worktree_to_give_back() {
+fn saved_work_has_no_worktree_to_release() {
     let mut s = with_saved_work();
     s.command(Command::CancelIdea { id: idea(1) });
     assert_snapshot!(s.then(), @r"ideaCancelled {id: idea-001}");
@@ -611,7 +611,7 @@ fn work_that_a_checkpoint_keeps_has_no_worktree_to_give_back() {
 }
 
 #[test]
-fn a_worktree_that_was_half_made_from_saved_work_is_given_back_and_the_work_stays() {
+fn a_half_made_worktree_is_released_and_the_saved_work_stays() {
     let mut s = with_saved_work();
     s.command(Command::Resume).quietly();
     s.fails("prepareWorktree", "no such commit");
@@ -626,7 +626,7 @@ fn a_worktree_that_was_half_made_from_saved_work_is_given_back_and_the_work_stay
 }
 
 #[test]
-fn answers_of_a_step_that_is_over_change_nothing() {
+fn outcomes_of_an_earlier_step_change_nothing() {
     let mut s = at(|s| {
         s.well_until("moveTarget");
     });

@@ -41,7 +41,7 @@ fn changed(change: impl Fn(&mut Idea)) -> State {
 }
 
 #[test]
-fn ideas_that_are_over_are_not_looked_at_for_each_decision() {
+fn finished_ideas_cost_nothing_per_decision() {
     let state = changed(|one| one.status = IdeaStatus::Done);
     let now = state.swarm.last_event_at;
     for _ in 0..50_000 {
@@ -53,7 +53,7 @@ fn ideas_that_are_over_are_not_looked_at_for_each_decision() {
 }
 
 #[test]
-fn where_nothing_is_ready_looking_is_cheap() {
+fn a_decision_without_ready_ideas_is_cheap() {
     let state = chain();
     let now = state.swarm.last_event_at;
     for _ in 0..300 {

@@ -46,7 +46,7 @@ fn prepared(s: &Scenario) -> (String, Option<String>) {
 }
 
 #[test]
-fn the_next_iteration_takes_it_up() {
+fn the_next_iteration_resumes_the_conversation() {
     let mut s = talking();
     over(&mut s, 1, end(0, Verdict::Complete));
     assert_eq!(session(&s, 1).as_deref(), Some("first"));
@@ -59,7 +59,7 @@ fn the_next_iteration_takes_it_up() {
 }
 
 #[test]
-fn the_end_of_a_run_can_name_it_too() {
+fn the_end_of_a_run_can_name_the_conversation() {
     let mut s = Scenario::with(accounts);
     s.add("one").well_until("iteration");
     let session = Some("late".parse().unwrap());
@@ -75,7 +75,7 @@ fn the_end_of_a_run_can_name_it_too() {
 }
 
 #[test]
-fn after_a_crash_the_next_attempt_takes_it_up_in_the_same_place() {
+fn after_a_crash_the_conversation_resumes_in_the_same_worktree() {
     let mut s = talking();
     over(&mut s, 1, RunEnd::new(RunEndKind::Lost));
     s.wait_for_deadline();
@@ -87,7 +87,7 @@ fn after_a_crash_the_next_attempt_takes_it_up_in_the_same_place() {
 }
 
 #[test]
-fn after_a_stop_too_unless_another_profile_takes_over() {
+fn after_a_stop_the_conversation_resumes_only_under_the_same_profile() {
     for (name, kept) in [("ed", true), ("finn", false)] {
         let mut s = talking();
         s.command(Command::Pause { reason: None });
@@ -107,7 +107,7 @@ fn after_a_stop_too_unless_another_profile_takes_over() {
 }
 
 #[test]
-fn without_taking_up_each_attempt_has_a_worktree_of_its_own() {
+fn without_resuming_each_attempt_has_its_own_worktree() {
     let mut s = talking();
     s.load(|settings| settings.resume_sessions = false);
     over(&mut s, 1, RunEnd::new(RunEndKind::Lost));
@@ -116,7 +116,7 @@ fn without_taking_up_each_attempt_has_a_worktree_of_its_own() {
 }
 
 #[test]
-fn a_redirect_takes_it_along_in_the_same_place() {
+fn a_redirect_takes_the_conversation_along() {
     for new_worktree in [false, true] {
         let mut s = talking();
         s.command(Command::Pause { reason: None });
@@ -138,7 +138,7 @@ fn a_redirect_takes_it_along_in_the_same_place() {
 }
 
 #[test]
-fn cancelled_before_it_begins_again_its_worktree_goes_once() {
+fn an_idea_cancelled_before_it_resumes_releases_its_worktree_once() {
     let mut s = talking();
     over(&mut s, 1, RunEnd::new(RunEndKind::Lost));
     s.wait_for_deadline();
@@ -152,7 +152,7 @@ fn cancelled_before_it_begins_again_its_worktree_goes_once() {
 }
 
 #[test]
-fn twice_not_taken_up_it_is_given_up_with_a_warning() {
+fn a_conversation_that_fails_to_resume_twice_is_dropped_with_a_warning() {
     let mut s = talking();
     over(&mut s, 1, blamed(Cause::Session));
     assert_eq!(session(&s, 1).as_deref(), Some("first"));
@@ -174,7 +174,7 @@ fn twice_not_taken_up_it_is_given_up_with_a_warning() {
 }
 
 #[test]
-fn taken_up_well_in_between_the_failures_are_not_in_a_row() {
+fn a_successful_resume_resets_the_count_of_failures() {
     let mut s = talking();
     over(&mut s, 1, blamed(Cause::Session));
     s.wait_for_deadline();
@@ -184,7 +184,7 @@ fn taken_up_well_in_between_the_failures_are_not_in_a_row() {
 }
 
 #[test]
-fn one_that_had_none_cannot_fail_because_of_it_again_and_again() {
+fn a_run_without_a_conversation_cannot_fail_because_of_one() {
     let mut s = Scenario::with(accounts);
     add_for(&mut s, "one", "finn");
     s.well_until("iteration");

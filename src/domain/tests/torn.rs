@@ -60,14 +60,14 @@ fn every_beginning_goes_on(whole: &Scenario) {
 }
 
 #[test]
-fn of_a_plain_life() {
+fn a_torn_log_of_a_plain_life_continues() {
     let mut s = Scenario::running();
     s.add("one").all_goes_well();
     every_beginning_goes_on(&s);
 }
 
 #[test]
-fn of_a_refused_gate() {
+fn a_torn_log_of_a_failed_gate_continues() {
     let mut s = Scenario::running();
     s.add("one")
         .well_until("gate")
@@ -78,7 +78,7 @@ fn of_a_refused_gate() {
 }
 
 #[test]
-fn of_a_question() {
+fn a_torn_log_of_a_question_continues() {
     let mut s = Scenario::running();
     s.add("one").well_until("iteration");
     s.says(&agent(1), Signal::NeedsHuman(None))
@@ -103,7 +103,7 @@ fn of_a_question() {
 }
 
 #[test]
-fn of_conflicts() {
+fn a_torn_log_of_conflicts_continues() {
     for level in [ConflictLevel::Medium, ConflictLevel::Complex] {
         let mut s = Scenario::running();
         s.add("one").well_until("buildMerge");
@@ -119,7 +119,7 @@ fn of_conflicts() {
 }
 
 #[test]
-fn of_a_resolver_that_fails() {
+fn a_torn_log_of_a_failing_resolver_continues() {
     let mut s = Scenario::running();
     s.add("one").well_until("buildMerge");
     s.answer("buildMerge", conflicted(ConflictLevel::Medium, &["a.rs"]));
@@ -132,7 +132,7 @@ fn of_a_resolver_that_fails() {
 }
 
 #[test]
-fn of_a_merged_tree_that_fails() {
+fn a_torn_log_of_a_failing_merged_tree_continues() {
     let mut s = Scenario::running();
     s.add("one")
         .well_until("verify")
@@ -142,7 +142,7 @@ fn of_a_merged_tree_that_fails() {
 }
 
 #[test]
-fn of_a_target_that_moves_and_of_a_clean_end() {
+fn a_torn_log_of_a_moving_target_and_a_clean_end_continues() {
     let mut s = Scenario::running();
     s.add("one").well_until("land");
     s.answer("land", target_moved(0x66));
@@ -262,7 +262,7 @@ fn ending_with(ends: Vec<RunEnd>, change: impl FnOnce(&mut Settings)) {
 }
 
 #[test]
-fn of_a_service_that_fails() {
+fn a_torn_log_of_a_failing_provider_continues() {
     for cause in [
         Cause::Limit { until: None },
         Cause::Overloaded,
@@ -279,7 +279,7 @@ fn of_a_service_that_fails() {
 
 /// It has an account and a conversation of its own.
 #[test]
-fn of_a_resolver_whose_service_fails() {
+fn a_torn_log_of_a_resolver_with_a_failing_provider_continues() {
     let of_its_own = |end: RunEnd| RunEnd {
         session: Some("b".parse().unwrap()),
         ..end
@@ -320,7 +320,7 @@ fn of_a_resolver_whose_service_fails() {
 }
 
 #[test]
-fn of_a_conversation_that_is_given_up() {
+fn a_torn_log_of_a_dropped_conversation_continues() {
     let ends = vec![well(), failed(Cause::Session), failed(Cause::Session)];
     ending_with(ends, |_| ());
 }
@@ -328,7 +328,7 @@ fn of_a_conversation_that_is_given_up() {
 /// Its worktree is prepared once more then; where that fails, nothing may be at work in it that
 /// nobody waits for.
 #[test]
-fn of_a_worktree_that_cannot_be_prepared_once_more() {
+fn a_torn_log_of_a_worktree_that_fails_again_continues() {
     let mut s = Scenario::running();
     s.add("one").well_until("iteration");
     let ready = |(_, event): &(_, Event)| matches!(event, Event::WorktreeReady(_));
@@ -355,7 +355,7 @@ fn of_a_worktree_that_cannot_be_prepared_once_more() {
 
 /// Wherever the log was torn in the decision on an end that does not count: it does not count once.
 #[test]
-fn of_an_iteration_that_does_not_count() {
+fn a_torn_log_of_an_excused_iteration_continues() {
     let cut = RunEnd {
         verdict: Some(Verdict::Cut),
         ..failed(Cause::Other)
@@ -388,7 +388,7 @@ fn of_an_iteration_that_does_not_count() {
 }
 
 #[test]
-fn of_an_output_that_is_cut_off() {
+fn a_torn_log_of_a_cut_off_output_continues() {
     let cut = |cause| RunEnd {
         verdict: Some(Verdict::Cut),
         ..failed(cause)
@@ -397,7 +397,7 @@ fn of_an_output_that_is_cut_off() {
 }
 
 #[test]
-fn of_budgets_that_are_used_up() {
+fn a_torn_log_of_used_up_budgets_continues() {
     ending_with(vec![well(), well()], |settings| {
         settings.budget.tokens_per_idea = Some(20);
     });

@@ -65,7 +65,7 @@ fn each_run_counts_for_itself() {
 }
 
 #[test]
-fn of_a_conversation_only_what_is_new_counts() {
+fn only_new_usage_of_a_conversation_counts() {
     let mut s = working();
     let session = |input, cost| in_session("a", used(Scope::Session, input, cost));
     over(&mut s, 1, session(10, 100));
@@ -96,7 +96,7 @@ fn a_program_may_count_tokens_and_money_differently() {
 }
 
 #[test]
-fn an_end_that_is_told_twice_is_counted_once() {
+fn an_end_reported_twice_counts_once() {
     let mut s = working();
     let (_, run) = run_of(&s, 1);
     let end = used(Scope::Run, 10, 100);
@@ -144,7 +144,7 @@ fn a_run_that_was_killed_counts_as_far_as_it_is_known() {
 /// An attempt waits for the end of its run, whoever ends it: what that used is known then, and is
 /// the idea's.
 #[test]
-fn what_a_run_used_counts_however_its_attempt_is_ended() {
+fn the_usage_of_a_run_counts_however_its_attempt_ends() {
     let (id, to) = (agent(1), idea(2));
     let redirect = |new_worktree| Command::RedirectAgent {
         id: id.clone(),
@@ -195,7 +195,7 @@ fn what_a_run_used_counts_however_its_attempt_is_ended() {
 }
 
 #[test]
-fn what_was_seen_on_the_way_counts_where_the_end_tells_nothing() {
+fn usage_seen_during_a_run_counts_if_the_end_reports_none() {
     let mut s = working();
     s.load(|settings| settings.budget.hard_stop = true);
     let (_, run) = run_of(&s, 1);
@@ -207,7 +207,7 @@ fn what_was_seen_on_the_way_counts_where_the_end_tells_nothing() {
 }
 
 #[test]
-fn a_program_without_words_uses_nothing_that_is_known() {
+fn a_program_without_reports_has_no_known_usage() {
     let mut s = working();
     s.iteration(&agent(1), exit(0));
     assert_eq!(s.idea(1).used, Spent::default());
