@@ -1,4 +1,4 @@
-//! The OpenAPI description, generated from the routes.
+//! The `OpenAPI` description, generated from the routes.
 
 use std::sync::Arc;
 

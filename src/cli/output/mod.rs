@@ -185,6 +185,11 @@ impl Output {
     }
 }
 
+/// Writes a page.
+pub fn write_page(output: &mut Output, page: &[String]) -> Result<(), CliError> {
+    page.iter().try_for_each(|line| output.line(line))
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use std::sync::{Arc, Mutex};
@@ -302,9 +307,4 @@ pub(super) mod tests {
         assert_eq!(output.line("x").unwrap_err().kind, Kind::BrokenPipe);
         assert_eq!(output.json_line(&1).unwrap_err().kind, Kind::BrokenPipe);
     }
-}
-
-/// Writes a page.
-pub fn write_page(output: &mut Output, page: &[String]) -> Result<(), CliError> {
-    page.iter().try_for_each(|line| output.line(line))
 }

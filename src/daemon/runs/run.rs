@@ -84,13 +84,12 @@ async fn carry_out(
         purpose,
         timeout_ms,
     } = effect;
-    let (dir, prepared) = match existing(context, run).await? {
-        Some(dir) => (dir, None),
-        None => {
-            let prepared = launch::prepare(context, handle, run, purpose, *timeout_ms).await?;
-            crash::point("run.prepared");
-            prepared
-        }
+    let (dir, prepared) = if let Some(dir) = existing(context, run).await? {
+        (dir, None)
+    } else {
+        let prepared = launch::prepare(context, handle, run, purpose, *timeout_ms).await?;
+        crash::point("run.prepared");
+        prepared
     };
     let record = match prepared {
         Some(record) => Some(record),

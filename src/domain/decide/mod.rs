@@ -172,6 +172,7 @@ fn follow(plan: &mut Plan<'_>, effect: &Effect, ended: Ended) -> Option<String> 
     }
 }
 
+#[allow(clippy::needless_pass_by_value)] // as every rule of an effect takes its outcome
 fn run_over(plan: &mut Plan<'_>, effect: &effect::Run, outcome: Result<RunEnd, Failure>) {
     let run = &effect.run;
     match &effect.purpose {
