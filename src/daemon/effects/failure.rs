@@ -18,10 +18,12 @@ impl From<GitError> for Failure {
 /// Whose fault an error of any driver is, by what lies at its root.
 pub(crate) fn kind_of(error: &(dyn std::error::Error + 'static)) -> FailureKind {
     if let Some(error) = error.downcast_ref::<GitError>() {
-        return match error {
-            GitError::DiskFull { .. } => FailureKind::NoSpace,
-            error if error.is_of_the_repository() => FailureKind::Repository,
-            _ => FailureKind::Other,
+        return if matches!(error, GitError::DiskFull { .. }) {
+            FailureKind::NoSpace
+        } else if error.is_of_the_repository() {
+            FailureKind::Repository
+        } else {
+            FailureKind::Other
         };
     }
     let below = match error.downcast_ref::<io::Error>() {

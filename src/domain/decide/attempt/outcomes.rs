@@ -156,13 +156,13 @@ fn judge(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, run: &RunId, e
         Some(Said::NeedsHuman(_)) if by_itself => {
             plan.move_attempt(agent, AttemptInput::NeedsHuman);
         }
-        _ if by_itself => go_on(plan, agent, attempt, end),
+        None if by_itself => go_on(plan, agent, attempt, end),
         // It was asked to end, and how it did says nothing.
-        _ if asked => {
+        None | Some(Said::NeedsHuman(_)) if asked => {
             let end = End::keeping(AttemptEnd::Interrupted, IdeaStatus::Pending, None);
             plan.end(agent, end);
         }
-        _ => ended_badly(plan, agent, attempt, run, end),
+        None | Some(Said::NeedsHuman(_)) => ended_badly(plan, agent, attempt, run, end),
     }
 }
 

@@ -316,11 +316,14 @@ fn entry_of<'a>(plan: &Plan<'a>, id: &IdeaId, verb: &str) -> Result<&'a MergeEnt
             idea.status.predicate()
         ),
         instead: Some(match idea.status {
-            status if status.is_bad() || status == IdeaStatus::Cancelled => {
-                format!("swarm idea retry {id}")
-            }
+            IdeaStatus::Blocked
+            | IdeaStatus::Failed
+            | IdeaStatus::Timeout
+            | IdeaStatus::Cancelled => format!("swarm idea retry {id}"),
             IdeaStatus::Active => "its agent is still working on it: swarm agent list".into(),
-            _ => "list the queue: swarm merge list".into(),
+            IdeaStatus::Pending | IdeaStatus::Merging | IdeaStatus::Done => {
+                "list the queue: swarm merge list".into()
+            }
         }),
     })
 }
@@ -350,7 +353,11 @@ pub(crate) fn retry(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> {
             plan.move_merge(id, MergeInput::Requeue);
         }
         // It is being tried at this moment.
-        _ => {}
+        MergePhase::Queued
+        | MergePhase::Building
+        | MergePhase::Resolver
+        | MergePhase::Verifying
+        | MergePhase::Landing => {}
     }
     Ok(())
 }
