@@ -58,7 +58,7 @@ pub struct StatusView {
     pub pause_reason: Option<String>,
     /// Accounts on hold.
     pub accounts: Vec<AccountView>,
-    /// What was used today (UTC).
+    /// What was used on the last day (UTC) on which anything happened.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub used_today: Option<DayView>,

@@ -150,7 +150,7 @@ fn init_takes_an_agent_that_can_work_and_says_what_it_may_do() {
         json!({"ed": {"adapter": "codex"}})
     );
     for words in [
-        "it can read and write everything that you can",
+        "is not confined to it",
         "version 99.3.4, logged in by ",
         "Permissions: ",
         "Also installed: claude",
@@ -175,7 +175,7 @@ fn a_quality_command_that_nothing_can_pass_is_told_before_any_idea_is_spent() {
     sandbox.configure(&json!({"qualityCommands": ["test -f README.md", "no-such-linter --all"]}));
     let words = [
         "`no-such-linter --all`",
-        "not found in PATH",
+        "is not in PATH",
         "qualityCommands",
     ];
     let doctor = sandbox.swarm(&["doctor"]);

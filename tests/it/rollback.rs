@@ -251,7 +251,7 @@ fn without_a_pause_they_go_on_at_once() {
     let told = sandbox.swarm(&["rollback", "mid", "--yes"]);
     assert!(
         told.stderr
-            .contains("to undo: swarm rollback before-rollback-"),
+            .contains("undo it: swarm rollback before-rollback-"),
         "{told}"
     );
     wait_all_held(&sandbox, 3, 2);

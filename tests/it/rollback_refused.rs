@@ -359,7 +359,7 @@ fn while_a_person_is_in_the_middle_of_something_it_is_refused() {
     assert_ne!(merge.code, 0, "{merge}");
     let before = Fingerprint::of(&sandbox.repo());
     let refused = sandbox.swarm(&["rollback", "begin", "--yes"]);
-    refused.refused(1, &["merge", "under way"]);
+    refused.refused(1, &["merge", "in progress"]);
     before.assert_same(&Fingerprint::of(&sandbox.repo()), "a refused rollback");
     sandbox.git(&["merge", "--abort"]);
     sandbox.swarm(&["rollback", "begin", "--yes"]).ok();

@@ -223,7 +223,7 @@ fn what_somebody_else_wrote_or_edited_stays() {
     fs::write(&path, &edited).unwrap();
     let name = path.file_name().unwrap().to_string_lossy();
     for verb in [INSTALL, UNINSTALL] {
-        let edit = format!("systemctl --user edit {name},");
+        let edit = format!("systemctl --user edit {name}");
         sandbox
             .swarm(verb)
             .refused(1, &["edited", "--force", &edit]);
@@ -302,7 +302,12 @@ fn with_now_the_service_manager_is_asked_and_its_failure_told() {
     let (ran, asked) = with_systemctl(&sandbox, "echo 'no bus' >&2; exit 4", &install);
     ran.refused(
         1,
-        &["no bus", "daemon-reload", "is written", "service uninstall"],
+        &[
+            "no bus",
+            "daemon-reload",
+            "was written",
+            "service uninstall",
+        ],
     );
     assert_eq!(asked.len(), 1, "{asked:?}");
     // What could not be stopped is not taken away.

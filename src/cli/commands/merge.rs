@@ -88,8 +88,9 @@ pub fn run(verb: &Merge, context: &mut Context) -> Result<(), CliError> {
         Merge::List(List {}) => list(context),
         Merge::Retry(Retry { idea }) => {
             let command = Command::RetryMerge { id: idea.clone() };
-            let words = format!("retrying the merge of {idea}");
-            change(context, &command, &words)
+            let now = format!("retrying the merge of {idea}");
+            let later = format!("retries the merge of {idea}");
+            change(context, &command, &now, &later)
         }
         Merge::Resolve(Resolve { idea }) => {
             let command = Command::ResolveMerge { id: idea.clone() };
@@ -101,6 +102,7 @@ pub fn run(verb: &Merge, context: &mut Context) -> Result<(), CliError> {
                 context,
                 &Command::SettleTarget { choice },
                 "the merge queue continues",
+                "continues the merge queue",
             )
         }
     }
@@ -120,13 +122,18 @@ fn resolve(idea: &IdeaId, command: &Command, context: &mut Context) -> Result<()
     confirm(context, &answer, &words)
 }
 
-/// Without a daemon, `words` come true only at the next start; the message says so.
-fn change(context: &mut Context, command: &Command, words: &str) -> Result<(), CliError> {
+/// Says what happens `now` or, without a daemon, what the next start does `later`.
+fn change(
+    context: &mut Context,
+    command: &Command,
+    now: &str,
+    later: &str,
+) -> Result<(), CliError> {
     let (answer, offline) = execute(context, command)?;
     let words = if offline {
-        format!("recorded; at the next start: {words}\n  -> start it: swarm start")
+        format!("recorded: the next start {later}\n  -> swarm start")
     } else {
-        words.to_owned()
+        now.to_owned()
     };
     confirm(context, &answer, &words)
 }

@@ -14,11 +14,11 @@ pub fn from_before(state: &State) -> Vec<String> {
             iteration => format!(", iteration {iteration}"),
         };
         safe(&format!(
-            "from before: {agent} on {}{iteration}",
+            "taken over: {agent} on {}{iteration}",
             attempt.idea
         ))
     });
     let more = state.agents.len().saturating_sub(SHOWN);
-    let rest = (more > 0).then(|| format!("from before: {more} more agents"));
+    let rest = (more > 0).then(|| format!("taken over: {more} more agents"));
     each.take(SHOWN).chain(rest).collect()
 }

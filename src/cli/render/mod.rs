@@ -177,8 +177,8 @@ pub fn status(output: &Output, status: &Value, busy: &[Value], now: Timestamp) -
         section(
             output,
             &mut page,
-            "Spent today",
-            vec![format!("  {words}  ({day} UTC)")],
+            "Spent",
+            vec![format!("  {words} on {day} (UTC)")],
         );
     }
     let warning = |line: &&str| format!("  {}", output.paint(Tone::Warn, &safe(line)));
@@ -363,18 +363,18 @@ pub fn idea(output: &Output, idea: &Value, now: Timestamp) -> Vec<String> {
 /// One line of an idea's history: when it happened and what.
 fn history_line(output: &Output, entry: &Value, now: Timestamp) -> String {
     let what = match text(entry, "what") {
-        "claimed" => "claimed by",
-        "redirected" => "stopped; its place goes to",
-        "redirected_to" => "next, in place of",
-        "crash_recovery" => "crashed:",
-        "nothing_to_merge" => "nothing to land",
-        "rolled_back" => "rolled back to",
-        "returned" => "sent back to its agent by",
-        "landed" => "landed as",
-        "dropped_by_force_push" => "dropped by a force-push to",
-        what => what,
+        "claimed" => "claimed by".to_owned(),
+        "redirected" => "stopped; its place goes to".to_owned(),
+        "redirected_to" => "next, in place of".to_owned(),
+        "crash_recovery" => "crashed:".to_owned(),
+        "nothing_to_merge" => "nothing to land:".to_owned(),
+        "rolled_back" => "rolled back to".to_owned(),
+        "returned" => "sent back to its agent by".to_owned(),
+        "landed" => "landed as".to_owned(),
+        "dropped_by_force_push" => "dropped by a force-push to".to_owned(),
+        what => format!("{}:", safe(what)),
     };
-    let line = format!("{} {}", safe(what), safe(text(entry, "detail")));
+    let line = format!("{what} {}", safe(text(entry, "detail")));
     let at = format!("{:<14}", when(entry, "at", now));
     let line = line.trim_end().trim_end_matches(':');
     format!("  {}  {line}", output.paint(Tone::Dim, &at))

@@ -77,7 +77,10 @@ impl Repo {
             }
             self.put_back(checkout, step)?;
             // Files changed since still block; a failure of git itself (killed, disk) may pass.
-            let now = self.find_obstacle(checkout, step)?;
+            let now = match self.find_obstacle(checkout, step)? {
+                Some(blocked) => Some(blocked),
+                None => self.unresolved_conflicts(checkout)?,
+            };
             remove_note(checkout)?;
             return now.map_or(Err(error), |blocked| Ok(Err(blocked)));
         }

@@ -89,9 +89,9 @@ impl Repo {
             None => Vec::new(),
         };
         if refused.is_some()
-            && let Some(reason) = self.unresolved_conflicts(checkout)?
+            && let Some(conflicts) = self.unresolved_conflicts(checkout)?
         {
-            return Ok(Some(blocked(checkout, reason)));
+            return Ok(Some(conflicts));
         }
         let files: BTreeSet<PathBuf> = hidden.iter().cloned().chain(changed).collect();
         if files.is_empty() {
@@ -156,9 +156,12 @@ impl Repo {
         }
     }
 
-    /// Names the files with conflicts that nobody has resolved, as a failed `git stash pop` leaves
-    /// them; git itself refuses without naming any.
-    fn unresolved_conflicts(&self, checkout: &Worktree) -> Result<Option<String>, GitError> {
+    /// Files with conflicts that nobody has resolved, as a failed `git stash pop` leaves them. Git
+    /// refuses any move of such a checkout, without naming a file.
+    pub(crate) fn unresolved_conflicts(
+        &self,
+        checkout: &Worktree,
+    ) -> Result<Option<Blocked>, GitError> {
         let entries = self.status(checkout)?.into_iter();
         let entries = entries.filter(|entry| matches!(entry.kind, Kind::Unmerged { .. }));
         let files: Vec<String> = entries.map(|entry| shown(&entry.path)).collect();
@@ -167,9 +170,9 @@ impl Repo {
             count if count > NAMED => format!("{count} files"),
             _ => files.join(", "),
         };
-        Ok(Some(format!(
-            "the checkout has unresolved conflicts in {named}; resolve and commit them"
-        )))
+        let reason =
+            format!("the checkout has unresolved conflicts in {named}; resolve and commit them");
+        Ok(Some(blocked(checkout, reason)))
     }
 
     /// Ignored files at paths that the new commit adds. Git itself refuses to overwrite only
