@@ -241,6 +241,10 @@ fn idea_events() -> Vec<Event> {
 }
 
 fn attempt_events() -> Vec<Event> {
+    [working_events(), judged_events(), ending_events()].concat()
+}
+
+fn working_events() -> Vec<Event> {
     vec![
         Event::AttemptMoved(AttemptMoved {
             agent: agent(),
@@ -274,6 +278,11 @@ fn attempt_events() -> Vec<Event> {
             offset: 99,
             signal: Signal::Progress(50),
         }),
+    ]
+}
+
+fn judged_events() -> Vec<Event> {
+    vec![
         Event::IterationJudged(IterationJudged {
             agent: agent(),
             empty: true,
@@ -296,6 +305,11 @@ fn attempt_events() -> Vec<Event> {
             agent: agent(),
             task: Task::Work,
         }),
+    ]
+}
+
+fn ending_events() -> Vec<Event> {
+    vec![
         Event::MessageQueued(MessageQueued {
             agent: agent(),
             text: "use port 8080".into(),
@@ -328,17 +342,23 @@ fn attempt_events() -> Vec<Event> {
     ]
 }
 
-fn checkpoint_events() -> Vec<Event> {
-    let name = |text: &str| text.parse::<CheckpointName>().unwrap();
-    let checkpoint = Checkpoint {
+fn name(text: &str) -> CheckpointName {
+    text.parse().unwrap()
+}
+
+fn checkpoint() -> Checkpoint {
+    Checkpoint {
         created_at: Timestamp::from_millis(0),
         reason: Reason::BeforeAutopilot,
         commit: oid(),
         tag: oid(),
         seq: 7,
         sha256: "00".repeat(32),
-    };
-    let rollback = Rollback {
+    }
+}
+
+fn rollback() -> Rollback {
+    Rollback {
         to: name("before-release"),
         commit: oid(),
         safety: name("before-rollback-1"),
@@ -348,7 +368,11 @@ fn checkpoint_events() -> Vec<Event> {
         step: RollbackStep::Checking,
         at: Timestamp::from_millis(0),
         ideas: BTreeMap::new(),
-    };
+    }
+}
+
+/// An idea as a rollback puts it back, with the work that was saved of it.
+fn idea_then() -> IdeaThen {
     let saved = SavedWork {
         agent: agent(),
         base: oid(),
@@ -359,28 +383,31 @@ fn checkpoint_events() -> Vec<Event> {
         feedback: None,
         messages: vec!["look again".into()],
     };
-    let then = IdeaThen {
+    IdeaThen {
         status: IdeaStatus::Pending,
         retry_count: 1,
         failed_attempts: 0,
         commit: None,
         last_error: Some("why".into()),
         saved: Some(Box::new(saved)),
-    };
+    }
+}
+
+fn checkpoint_events() -> Vec<Event> {
     vec![
         Event::CheckpointMade(CheckpointMade {
             name: name("before-release"),
-            checkpoint: Box::new(checkpoint),
+            checkpoint: Box::new(checkpoint()),
         }),
         Event::CheckpointDeleted(CheckpointDeleted {
             name: name("before-release"),
         }),
         Event::RollbackBegun(RollbackBegun {
-            rollback: Box::new(rollback),
+            rollback: Box::new(rollback()),
         }),
         Event::RollbackPlanned(RollbackPlanned {
             id: idea_id(),
-            idea: Box::new(then),
+            idea: Box::new(idea_then()),
         }),
         Event::RollbackStepped(RollbackStepped {
             step: RollbackStep::Stopping,
@@ -460,11 +487,13 @@ fn merge_events() -> Vec<Event> {
 
 fn other_events() -> Vec<Event> {
     let mut events = crate::domain::testkit::samples::of_every_kind();
-    events.extend(rest());
+    events.extend(run_events());
+    events.extend(repair_events());
+    events.extend(effect_events());
     events
 }
 
-fn rest() -> Vec<Event> {
+fn run_events() -> Vec<Event> {
     vec![
         Event::RunStarted(RunStarted {
             run: run(),
@@ -487,6 +516,11 @@ fn rest() -> Vec<Event> {
             global: true,
             content: "the tests need a database".into(),
         }),
+    ]
+}
+
+fn repair_events() -> Vec<Event> {
+    vec![
         Event::WarningRaised(WarningRaised {
             key: "disk".into(),
             message: "the disk is full".into(),
@@ -504,6 +538,11 @@ fn rest() -> Vec<Event> {
             sha256: "00".repeat(32),
             copy: "doctor-2026-01-01T00-00-00.000Z".into(),
         }),
+    ]
+}
+
+fn effect_events() -> Vec<Event> {
+    vec![
         Event::EffectRequested(EffectRequested {
             id: EffectId(3),
             effect: Effect::Run(effect::Run {
@@ -527,35 +566,38 @@ fn rest() -> Vec<Event> {
     ]
 }
 
+fn add(number: u64, text: &str) -> Event {
+    Event::IdeaAdded(IdeaAdded {
+        id: IdeaId::numbered(number),
+        idea: NewIdea {
+            text: text.into(),
+            ..NewIdea::default()
+        },
+    })
+}
+
+fn claim(number: u64) -> Event {
+    Event::IdeaClaimed(IdeaClaimed {
+        id: IdeaId::numbered(number),
+        agent: AgentId::numbered(&profile(), number),
+        attempt: 1,
+        profile: profile(),
+        branch: format!("agent/ed-00{number}/idea-00{number}"),
+        worktree: format!("ed-00{number}-idea-00{number}"),
+    })
+}
+
+fn moved(number: u64, phase: AttemptPhase) -> Event {
+    Event::AttemptMoved(AttemptMoved {
+        agent: AgentId::numbered(&profile(), number),
+        phase,
+        not_before: None,
+    })
+}
+
 /// What happens at the beginning of a day: one idea is being worked on, another one has failed with
 /// a hostile message.
 pub(super) fn story() -> Vec<Event> {
-    let add = |number, text: &str| {
-        Event::IdeaAdded(IdeaAdded {
-            id: IdeaId::numbered(number),
-            idea: NewIdea {
-                text: text.into(),
-                ..NewIdea::default()
-            },
-        })
-    };
-    let claim = |number| {
-        Event::IdeaClaimed(IdeaClaimed {
-            id: IdeaId::numbered(number),
-            agent: AgentId::numbered(&profile(), number),
-            attempt: 1,
-            profile: profile(),
-            branch: format!("agent/ed-00{number}/idea-00{number}"),
-            worktree: format!("ed-00{number}-idea-00{number}"),
-        })
-    };
-    let moved = |number, phase| {
-        Event::AttemptMoved(AttemptMoved {
-            agent: AgentId::numbered(&profile(), number),
-            phase,
-            not_before: None,
-        })
-    };
     vec![
         add(1, "add a --version flag"),
         add(2, "a second idea"),

@@ -158,6 +158,11 @@ mod tests {
             let found = verdict(last.clone(), &end, || None);
             assert_eq!(found, expected, "{last:?} {end:?}");
         }
+    }
+
+    #[test]
+    fn an_exit_code_that_contradicts_the_last_word_is_a_failure() {
+        let exited = |code| RunEndKind::Exited { code };
         let odd = verdict(Some(LastWord::Done), &exited(1), || None);
         assert!(
             matches!(

@@ -20,7 +20,7 @@ const TRIES: u32 = 5;
 
 /// Roll back to a checkpoint.
 ///
-/// First shows what would change: ideas, commits that leave the target, agents that would be
+/// First shows what would change: ideas, commits to remove from the target, agents that would be
 /// stopped, and your own files in the way. The current state is saved as a checkpoint of its own;
 /// roll back to that one to undo the rollback. If the rollback is interrupted, the next start
 /// finishes it.
@@ -141,6 +141,24 @@ fn commands(preview: &Value) -> Vec<&str> {
     all.filter_map(Value::as_str).collect()
 }
 
+/// The title of each section, the list it shows, and one entry as a line.
+const SECTIONS: [(&str, &str, fn(&Value) -> String); 6] = [
+    ("ideas to restore", "ideasReverted", idea_line),
+    ("commits to remove from the target", "commitsLost", commit_line),
+    ("commits to bring back", "commitsRegained", commit_line),
+    (
+        "agents to stop (their work is kept)",
+        "agentsStopped",
+        agent_line,
+    ),
+    (
+        "messages that no agent will get",
+        "messagesDropped",
+        message_line,
+    ),
+    ("your uncommitted files in the way", "dirtyFiles", file_line),
+];
+
 fn page(preview: &Value) -> Vec<String> {
     let commit: String = text(preview, "commit").chars().take(10).collect();
     let mut page = vec![format!(
@@ -150,62 +168,9 @@ fn page(preview: &Value) -> Vec<String> {
     if let Some(problem) = preview["problem"].as_str() {
         page.push(format!("  not possible now: {problem}"));
     }
-    section(
-        &mut page,
-        "ideas to restore",
-        preview,
-        "ideasReverted",
-        |it| {
-            format!(
-                "{}: {} -> {}",
-                text(it, "id"),
-                text(it, "from"),
-                text(it, "to")
-            )
-        },
-    );
-    section(
-        &mut page,
-        "commits to remove from the target",
-        preview,
-        "commitsLost",
-        commit_line,
-    );
-    section(
-        &mut page,
-        "commits to bring back",
-        preview,
-        "commitsRegained",
-        commit_line,
-    );
-    section(
-        &mut page,
-        "agents to stop (their work is kept)",
-        preview,
-        "agentsStopped",
-        |it| {
-            format!(
-                "{} on {}, iteration {}",
-                text(it, "id"),
-                text(it, "ideaId"),
-                it["iteration"]
-            )
-        },
-    );
-    section(
-        &mut page,
-        "messages that no agent will get",
-        preview,
-        "messagesDropped",
-        |it| format!("{}: {}", text(it, "ideaId"), text(it, "message")),
-    );
-    section(
-        &mut page,
-        "your uncommitted files in the way",
-        preview,
-        "dirtyFiles",
-        |it| it.as_str().unwrap_or_default().to_owned(),
-    );
+    for (title, key, line) in SECTIONS {
+        section(&mut page, title, preview, key, line);
+    }
     for command in commands(preview) {
         page.push(format!("    stash them: {command}"));
     }
@@ -213,6 +178,24 @@ fn page(preview: &Value) -> Vec<String> {
         page.push("  nothing changes".to_owned());
     }
     page.iter().map(|line| safe(line)).collect()
+}
+
+fn idea_line(it: &Value) -> String {
+    let (id, from, to) = (text(it, "id"), text(it, "from"), text(it, "to"));
+    format!("{id}: {from} -> {to}")
+}
+
+fn agent_line(it: &Value) -> String {
+    let (id, idea) = (text(it, "id"), text(it, "ideaId"));
+    format!("{id} on {idea}, iteration {}", it["iteration"])
+}
+
+fn message_line(it: &Value) -> String {
+    format!("{}: {}", text(it, "ideaId"), text(it, "message"))
+}
+
+fn file_line(it: &Value) -> String {
+    it.as_str().unwrap_or_default().to_owned()
 }
 
 fn commit_line(it: &Value) -> String {

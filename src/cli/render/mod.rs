@@ -307,44 +307,12 @@ fn fields(output: &Output, fields: &[(&str, String)]) -> Vec<String> {
 /// The page of `idea show`.
 pub fn idea(output: &Output, idea: &Value, now: Timestamp) -> Vec<String> {
     let status = text(idea, "status");
-    let at = |key| when(idea, key, now);
-    let one = |key| safe(text(idea, key));
-    let many = |key| safe(&texts(idea, key).join(", "));
-    let some = |key| match idea.get(key).and_then(Value::as_i64) {
-        None | Some(0) => String::new(),
-        Some(number) => number.to_string(),
-    };
     let mut page = vec![format!(
         "{}  {}",
-        output.paint(Tone::Strong, &one("id")),
+        output.paint(Tone::Strong, &safe(text(idea, "id"))),
         output.paint(tone_of_status(status), &safe(status))
     )];
-    page.extend(fields(
-        output,
-        &[
-            ("agent", one("agent")),
-            ("profile", one("profile")),
-            ("after", many("after")),
-            ("needed by", many("dependents")),
-            ("tags", many("tags")),
-            ("priority", some("priority")),
-            ("attempts", some("attempts")),
-            ("crashes", some("retryCount")),
-            ("landed as", one("commit")),
-            ("kept worktree", one("keptWorktree")),
-            (
-                "merge",
-                safe(&idea.get("merge").map(merge_words).unwrap_or_default()),
-            ),
-            (
-                "used",
-                usage::describe_usage(idea.get("used").unwrap_or(&Value::Null)),
-            ),
-            ("last error", one("lastError")),
-            ("added", at("createdAt")),
-            ("changed", at("updatedAt")),
-        ],
-    ));
+    page.extend(fields(output, &idea_fields(idea, now)));
     page.push(String::new());
     let content = safe_block(text(idea, "content").trim_end());
     page.extend(
@@ -358,6 +326,36 @@ pub fn idea(output: &Output, idea: &Value, now: Timestamp) -> Vec<String> {
     let history = history.map(|entry| history_line(output, entry, now));
     section(output, &mut page, "History", history.collect());
     page
+}
+
+/// What is known of an idea; an empty value is not shown.
+fn idea_fields(idea: &Value, now: Timestamp) -> [(&'static str, String); 15] {
+    let at = |key| when(idea, key, now);
+    let one = |key| safe(text(idea, key));
+    let many = |key| safe(&texts(idea, key).join(", "));
+    let some = |key| match idea.get(key).and_then(Value::as_i64) {
+        None | Some(0) => String::new(),
+        Some(number) => number.to_string(),
+    };
+    let merge = idea.get("merge").map(merge_words).unwrap_or_default();
+    let used = usage::describe_usage(idea.get("used").unwrap_or(&Value::Null));
+    [
+        ("agent", one("agent")),
+        ("profile", one("profile")),
+        ("after", many("after")),
+        ("needed by", many("dependents")),
+        ("tags", many("tags")),
+        ("priority", some("priority")),
+        ("attempts", some("attempts")),
+        ("crashes", some("retryCount")),
+        ("landed as", one("commit")),
+        ("kept worktree", one("keptWorktree")),
+        ("merge", safe(&merge)),
+        ("used", used),
+        ("last error", one("lastError")),
+        ("added", at("createdAt")),
+        ("changed", at("updatedAt")),
+    ]
 }
 
 /// One line of an idea's history: when it happened and what.

@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 
 use super::permission::{approved_in, check_permission};
 use super::{NotRun, catalogue, limits};
+use crate::config::Config;
 use crate::daemon::effects::context::DriverContext;
 use crate::daemon::error::DaemonError;
 use crate::daemon::files::config_loader::Loader;
@@ -67,18 +68,7 @@ pub fn try_out(
     let entry = there.entries.get(&hook).ok_or(TryError::Unknown(hook))?;
     let approved = approved_in(state, hook);
     let program = check_permission(&repo, &there.changes, approved, hook, entry)?;
-    let mut facts = hooks::sample(hook);
-    let target = match &config.target {
-        Some(target) => Some(target.clone()),
-        None => repo.head_branch()?,
-    };
-    as_here(&mut facts, &repo, target.as_deref())?;
-    for (name, value) in variables {
-        let fact = name.strip_prefix("SWARM_");
-        if let Some(known) = fact.and_then(|fact| facts.get_mut(fact)) {
-            known.clone_from(value);
-        }
-    }
+    let facts = sample_facts(hook, &repo, &config, variables)?;
     let invocation = hooks::invocation(hook, state.seq, &paths.root.to_string_lossy(), &facts);
     let exe = std::env::current_exe()?;
     let timeout_ms = limits(config.hooks.get(&hook)).timeout_ms;
@@ -118,6 +108,28 @@ pub fn try_out(
         stdout: end_of(&dir.stdout()),
         stderr: end_of(&dir.stderr()),
     })
+}
+
+/// What a call would be told here, with `variables` in the place of the sample's.
+fn sample_facts(
+    hook: HookName,
+    repo: &Repo,
+    config: &Config,
+    variables: &[(String, String)],
+) -> Result<BTreeMap<String, String>, GitError> {
+    let mut facts = hooks::sample(hook);
+    let target = match &config.target {
+        Some(target) => Some(target.clone()),
+        None => repo.head_branch()?,
+    };
+    as_here(&mut facts, repo, target.as_deref())?;
+    for (name, value) in variables {
+        let fact = name.strip_prefix("SWARM_");
+        if let Some(known) = fact.and_then(|fact| facts.get_mut(fact)) {
+            known.clone_from(value);
+        }
+    }
+    Ok(facts)
 }
 
 /// The sample names the target and a commit of this repository, so that a hook that looks at them,

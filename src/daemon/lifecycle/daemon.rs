@@ -10,13 +10,14 @@ use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, watch};
-use tokio::task::spawn_blocking;
+use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::reload::Reloader;
 use super::shutdown::{self, Notes, cut_off};
 use super::signals::{self, Asked};
 use super::watcher::Watcher;
 use super::{heap, log};
+use crate::config::Config;
 use crate::crash;
 use crate::daemon::actor::clock;
 use crate::daemon::actor::handle::{Handle, Message, Published};
@@ -36,8 +37,9 @@ use crate::daemon::hooks::{self};
 use crate::daemon::runs::run;
 use crate::domain::command::Command;
 use crate::domain::lifecycle::SwarmPhase;
-use crate::domain::settings::Mode;
+use crate::domain::settings::{Mode, Settings};
 use crate::domain::state::{IdeaStatus, State};
+use crate::git::Repo;
 use crate::process::{self, Alive};
 use crate::view::Rest;
 
@@ -107,18 +109,9 @@ impl Daemon {
         let config = loader.load_named()?;
         let unasked = unasked(&config);
         let mut doubts = loader.muster(&config, unasked.iter().copied())?;
-        let head = repo.head_branch()?;
-        let target = config
-            .target
-            .clone()
-            .or(head)
-            .ok_or(DaemonError::NoTarget)?;
-        if !repo.target_exists(&target)? {
-            return Err(DaemonError::TargetMissing(target));
-        }
+        let target = existing_target(&config, &repo)?;
         let mut settings = settings::settings(&config, &target)
             .map_err(|bad| DaemonError::AgentUnusable(bad.to_string()))?;
-        let mode = settings.mode;
         let lock = store::lock(&paths)?;
         crash::point("daemon.locked");
         // Only now: a start that is refused leaves no trace.
@@ -134,44 +127,14 @@ impl Daemon {
         trusted_config::keep(&paths, &repo)?;
         let alive =
             process::hold(&paths.lease()).map_err(DaemonError::io("hold .swarm/state/lease"))?;
-        // The lock is ours: whatever git of an earlier daemon still runs is an orphan, and what it
-        // left half done is ours to settle.
-        if !repo.wait_for_orphans(ORPHANS)? {
-            tracing::warn!(
-                "a git command of an earlier daemon still runs; what it holds is waited for"
-            );
-        }
-        run::end_vanished(&paths.runs)
-            .map_err(DaemonError::io("end agents whose run directory is gone"))?;
-        repo.settle_checkouts()?;
-        repo.settle_worktrees()?;
+        settle_leftovers(&paths, &repo)?;
         settings.hooks = hooks::settings(&repo, &config, &store.state)?;
         crash::point("daemon.checkouts-settled");
-        let first = vec![
-            Command::LoadSettings {
-                hash: config.hash(),
-                settings: Box::new(settings),
-            },
-            Command::SetMode {
-                mode: options.mode.unwrap_or(mode),
-            },
-        ];
+        let mode = options.mode.unwrap_or(settings.mode);
+        let first = first_commands(&config, settings, mode);
         let exe =
             std::env::current_exe().map_err(DaemonError::io("find this program's own file"))?;
-        let mut published = Published {
-            state: store.state.clone(),
-            ..Published::default()
-        };
-        // What the log says is of the daemon before this one. Who asks before the first event of
-        // this one must not take it for that.
-        published.state.swarm.phase = SwarmPhase::Recovering;
-        let (seq, seen) = watch::channel(store.state.seq);
-        let (sender, inbox) = mpsc::channel(INBOX);
-        let handle = Handle {
-            inbox: sender,
-            published: Arc::new(RwLock::new(published)),
-            seq: seen,
-        };
+        let (handle, inbox, seq) = open_channels(&store.state);
         let context = Arc::new(DriverContext::new(paths, repo, exe, config));
         // Until here nothing was done that a signal could leave half done.
         let signals = signals::receive_signals().unwrap_or_else(|error| {
@@ -227,7 +190,7 @@ impl Daemon {
         let notes = Arc::clone(&self.notes);
         let until_idle = self.options.until_idle;
         let reloader = self.reloader();
-        let attendant = Watcher::new(reloader.clone(), until_idle, Arc::clone(&notes));
+        let watcher = Watcher::new(reloader.clone(), until_idle, Arc::clone(&notes));
         let dispatcher = Dispatcher::new(Arc::clone(&context), handle.clone());
         let seq = self.store.state.seq;
         let (journal, lock) = self.store.into_parts();
@@ -247,10 +210,12 @@ impl Daemon {
             reloader,
             Arc::clone(&notes),
         ));
-        let keeper = tokio::spawn(exports::keep(context.paths.clone(), handle.clone()));
-        let at_rest = tokio::spawn(heap::keep(handle.clone()));
-        let attendant = tokio::spawn(attendant.watch());
-        let cleaner = tokio::spawn(clean::keep(Arc::clone(&context), handle.clone()));
+        let attendants = [
+            tokio::spawn(exports::keep(context.paths.clone(), handle.clone())),
+            tokio::spawn(heap::keep(handle.clone())),
+            tokio::spawn(watcher.watch()),
+            tokio::spawn(clean::keep(Arc::clone(&context), handle.clone())),
+        ];
         let held = (self.alive, lock);
         let ended = tokio::select! {
             ended = actor.run() => ended,
@@ -259,10 +224,7 @@ impl Daemon {
             // start adopts them.
             why = notes.given_up() => Ended::DiskFailed(why),
         };
-        keeper.abort();
-        at_rest.abort();
-        attendant.abort();
-        cleaner.abort();
+        attendants.iter().for_each(JoinHandle::abort);
         crash::point("daemon.actor-ended");
         let is_over = tokio::select! {
             is_over = wind_up(&context, &handle, &ended, closing) => is_over,
@@ -283,6 +245,61 @@ impl Daemon {
                 .map_or(End::Stopped, |(rest, state)| End::AtRest(rest, state))),
         }
     }
+}
+
+/// The branch that work lands on.
+fn existing_target(config: &Config, repo: &Repo) -> Result<String, DaemonError> {
+    let head = repo.head_branch()?;
+    let target = config.target.clone().or(head);
+    let target = target.ok_or(DaemonError::NoTarget)?;
+    if repo.target_exists(&target)? {
+        Ok(target)
+    } else {
+        Err(DaemonError::TargetMissing(target))
+    }
+}
+
+/// The lock is ours: whatever git of an earlier daemon still runs is an orphan, and what it left
+/// half done is ours to settle.
+fn settle_leftovers(paths: &Paths, repo: &Repo) -> Result<(), DaemonError> {
+    if !repo.wait_for_orphans(ORPHANS)? {
+        tracing::warn!(
+            "a git command of an earlier daemon still runs; what it holds is waited for"
+        );
+    }
+    run::end_vanished(&paths.runs)
+        .map_err(DaemonError::io("end agents whose run directory is gone"))?;
+    repo.settle_checkouts()?;
+    Ok(repo.settle_worktrees()?)
+}
+
+fn first_commands(config: &Config, settings: Settings, mode: Mode) -> Vec<Command> {
+    vec![
+        Command::LoadSettings {
+            hash: config.hash(),
+            settings: Box::new(settings),
+        },
+        Command::SetMode { mode },
+    ]
+}
+
+/// The ways to the actor and back, which begin at this state.
+fn open_channels(state: &State) -> (Handle, mpsc::Receiver<Message>, watch::Sender<u64>) {
+    let mut published = Published {
+        state: state.clone(),
+        ..Published::default()
+    };
+    // What the log says is of the daemon before this one. Who asks before the first event of this
+    // one must not take it for that.
+    published.state.swarm.phase = SwarmPhase::Recovering;
+    let (seq, seen) = watch::channel(state.seq);
+    let (sender, inbox) = mpsc::channel(INBOX);
+    let handle = Handle {
+        inbox: sender,
+        published: Arc::new(RwLock::new(published)),
+        seq: seen,
+    };
+    (handle, inbox, seq)
 }
 
 /// The profiles that pending ideas ask for.

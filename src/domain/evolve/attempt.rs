@@ -45,9 +45,16 @@ pub(super) fn claim(state: &mut State, at: Timestamp, claimed: &IdeaClaimed) {
     let Some(kept) = known else {
         return;
     };
+    state
+        .agents
+        .insert(agent.clone(), begin_attempt(claimed, kept, at));
+}
+
+/// An attempt at its beginning, with what an earlier one left.
+fn begin_attempt(claimed: &IdeaClaimed, kept: Option<Box<Kept>>, at: Timestamp) -> Attempt {
     let session = provider::taken_up(kept.as_deref(), &claimed.profile);
-    let attempt = Attempt {
-        idea: id.clone(),
+    Attempt {
+        idea: claimed.id.clone(),
         number: claimed.attempt,
         profile: claimed.profile.clone(),
         branch: claimed.branch.clone(),
@@ -96,8 +103,7 @@ pub(super) fn claim(state: &mut State, at: Timestamp, claimed: &IdeaClaimed) {
         using: None,
         excused: 0,
         cut: 0,
-    };
-    state.agents.insert(agent.clone(), attempt);
+    }
 }
 
 /// Messages waiting for the first prompt. A checkpoint keeps only their texts.

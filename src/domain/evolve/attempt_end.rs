@@ -7,7 +7,7 @@ use crate::domain::event::AttemptEnded;
 use crate::domain::ids::AgentId;
 use crate::domain::state::message;
 use crate::domain::state::{
-    Attempt, AttemptEnd, EndedAttempt, IdeaStatus, Kept, Owed, State, UnusedWorktree,
+    Attempt, AttemptEnd, EndedAttempt, IdeaStatus, Kept, Owed, State, Swarm, UnusedWorktree,
 };
 use crate::domain::time::Timestamp;
 
@@ -25,40 +25,16 @@ pub(super) fn end(state: &mut State, at: Timestamp, ended: &AttemptEnded) {
     };
     state.queue.retain(|entry| entry.agent != *agent);
     let failed = matches!(status, IdeaStatus::Failed | IdeaStatus::Timeout);
-    if failed {
-        state.swarm.failures_in_a_row += 1;
-    } else if *status == IdeaStatus::Done {
-        state.swarm.failures_in_a_row = 0;
-    }
+    count_failures_in_a_row(&mut state.swarm, *status, failed);
     if let Some(run) = &attempt.run {
         state.stops.remove(run);
     }
-    // An attempt that never got its worktree leaves at most half of a new one.
-    let takes_over = attempt
-        .kept
-        .as_ref()
-        .is_some_and(|kept| kept.worktree.saved.is_none());
-    let half_made = attempt.base.is_none() && !takes_over;
-    if !*keep_worktree || half_made {
+    if !*keep_worktree || is_worktree_half_made(&attempt) {
         let landed = landing(state, &attempt, *end);
         give_up(&mut state.owed, &attempt, landed);
     }
-    let ended = EndedAttempt {
-        idea: attempt.idea.clone(),
-        number: attempt.number,
-        profile: attempt.profile.clone(),
-        branch: attempt.branch.clone(),
-        worktree: attempt.worktree.clone(),
-        end: *end,
-        iteration: attempt.iteration,
-        runs: attempt.runs.clone(),
-        claimed_at: attempt.claimed_at,
-        ended_at: at,
-        heard: attempt.heard.clone(),
-        used: attempt.used,
-        session: attempt.own_session().map(|session| session.id.clone()),
-    };
-    state.ended.insert(agent.clone(), ended);
+    let over = ended_attempt(&attempt, *end, at);
+    state.ended.insert(agent.clone(), over);
     if *end == AttemptEnd::Stopped {
         redirect::unreserve(state, agent, &attempt);
     }
@@ -70,12 +46,7 @@ pub(super) fn end(state: &mut State, at: Timestamp, ended: &AttemptEnded) {
     with_idea(state, &attempt.idea.clone(), at, |idea| {
         idea.status = *status;
         idea.not_before = *not_before;
-        // Nobody decided against it, so it continues by itself, even in semi-auto mode.
-        let interrupted = matches!(
-            end,
-            AttemptEnd::Crashed | AttemptEnd::Interrupted | AttemptEnd::Released
-        );
-        idea.assigned &= interrupted && *status == IdeaStatus::Pending;
+        idea.assigned &= is_nobodys_decision(*end) && *status == IdeaStatus::Pending;
         if message.is_some() {
             idea.last_error = message.as_deref().map(Into::into);
         }
@@ -96,6 +67,47 @@ pub(super) fn end(state: &mut State, at: Timestamp, ended: &AttemptEnded) {
             idea.kept = keep(agent, attempt, *end == AttemptEnd::Crashed);
         }
     });
+}
+
+fn count_failures_in_a_row(swarm: &mut Swarm, status: IdeaStatus, failed: bool) {
+    if failed {
+        swarm.failures_in_a_row += 1;
+    } else if status == IdeaStatus::Done {
+        swarm.failures_in_a_row = 0;
+    }
+}
+
+/// An attempt that never got its worktree leaves at most half of a new one.
+fn is_worktree_half_made(attempt: &Attempt) -> bool {
+    let kept = attempt.kept.as_ref();
+    let takes_over = kept.is_some_and(|kept| kept.worktree.saved.is_none());
+    attempt.base.is_none() && !takes_over
+}
+
+fn ended_attempt(attempt: &Attempt, end: AttemptEnd, at: Timestamp) -> EndedAttempt {
+    EndedAttempt {
+        idea: attempt.idea.clone(),
+        number: attempt.number,
+        profile: attempt.profile.clone(),
+        branch: attempt.branch.clone(),
+        worktree: attempt.worktree.clone(),
+        end,
+        iteration: attempt.iteration,
+        runs: attempt.runs.clone(),
+        claimed_at: attempt.claimed_at,
+        ended_at: at,
+        heard: attempt.heard.clone(),
+        used: attempt.used,
+        session: attempt.own_session().map(|session| session.id.clone()),
+    }
+}
+
+/// Nobody decided against the idea, so it continues by itself, even in semi-auto mode.
+fn is_nobodys_decision(end: AttemptEnd) -> bool {
+    matches!(
+        end,
+        AttemptEnd::Crashed | AttemptEnd::Interrupted | AttemptEnd::Released
+    )
 }
 
 /// Proof that its branch may be deleted.

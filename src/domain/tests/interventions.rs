@@ -279,6 +279,11 @@ fn every_intervention_in_every_situation() {
     timeout                   yes       -         ended     ended     yes       yes       yes       no        ended     ended     no        no
     cancelled                 yes       -         unknown   unknown   yes       yes       -         no        unknown   unknown   no        no
     ");
+}
+
+#[test]
+fn every_refusal_says_why_and_what_to_do() {
+    let rows = rows(TURNS[0].1);
     let whys: BTreeSet<&String> = rows
         .iter()
         .flat_map(|(_, cells)| cells.iter().filter_map(|(_, why)| why.as_ref()))
@@ -362,8 +367,8 @@ fn every_intervention_in_every_situation() {
     "#);
 }
 
-#[test]
-fn every_intervention_whatever_the_swarm_does_meanwhile() {
+/// What each turn of the swarm changes in the answers, and the reasons that only then are given.
+fn differences() -> (String, BTreeSet<String>) {
     let usual = rows(TURNS[0].1);
     let mut text = String::new();
     let mut whys = BTreeSet::new();
@@ -402,6 +407,12 @@ fn every_intervention_whatever_the_swarm_does_meanwhile() {
             whys.remove(why);
         }
     }
+    (text, whys)
+}
+
+#[test]
+fn every_intervention_whatever_the_swarm_does_meanwhile() {
+    let (text, whys) = differences();
     let whys: Vec<String> = whys.into_iter().collect();
     assert_snapshot!(whys.join("\n"), @r"
     agent `ed-001` has ended: it was interrupted

@@ -295,6 +295,18 @@ fn copies_under_other_names_are_no_part_of_the_log_and_go_without_a_loss() {
     }
 }
 
+/// Cuts the file off or flips a bit of it; what was done.
+fn damage_somewhere(path: &Path, random: &mut Random) -> String {
+    let mut bytes = fs::read(path).unwrap();
+    let at = random.below(bytes.len());
+    match random.below(2) {
+        0 => bytes.truncate(at),
+        _ => bytes[at] ^= 1 << random.below(8),
+    }
+    fs::write(path, bytes).unwrap();
+    format!("{} damaged at {at}", path.display())
+}
+
 /// Renames, swaps and copies: whatever the files are called, what they have is put together again.
 #[test]
 fn files_under_any_names_are_put_together_without_a_loss() {
@@ -336,14 +348,7 @@ fn files_under_any_names_are_put_together_without_a_loss() {
         let with_damage = random.below(3) == 0;
         if with_damage {
             let (path, _) = &self::files(dir.path())[random.below(files.len())];
-            let mut bytes = fs::read(path).unwrap();
-            let at = random.below(bytes.len());
-            match random.below(2) {
-                0 => bytes.truncate(at),
-                _ => bytes[at] ^= 1 << random.below(8),
-            }
-            what.push(format!("{} damaged at {at}", path.display()));
-            fs::write(path, bytes).unwrap();
+            what.push(damage_somewhere(path, &mut random));
         }
         let what = what.join("; ");
         if with_damage {

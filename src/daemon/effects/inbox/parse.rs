@@ -321,87 +321,90 @@ mod tests {
         assert_eq!(parse("---\n---\nx").unwrap().text, "x");
     }
 
+    /// A file, and how the refusal begins.
+    const INVALID: &[(&str, &str)] = &[
+        ("", "line 1: the idea has no text"),
+        (" \n\t\n", "line 1: the idea has no text"),
+        ("---\npriority: 1\n---\n \n", "line 4: the idea has no text"),
+        ("---\npriority: 1\n", "line 1: the front matter starts here"),
+        ("a\nb\0", "line 2: found a NUL"),
+        (
+            "---\nprority: 1\n---\nx",
+            "line 2: unknown key `prority`; did you mean `priority`?",
+        ),
+        ("---\ntitle: x\n---\nx", "line 2: unknown key `title`; "),
+        (
+            "---\ntags: [a]\n\ntags: [b]\n---\nx",
+            "line 4: duplicate key `tags`",
+        ),
+        ("---\njust text\n---\nx", "line 2: cannot parse this line"),
+        ("---\n- a\n---\nx", "line 2: cannot parse this line"),
+        ("---\npriority:1\n---\nx", "line 2: cannot parse this line"),
+        (
+            "---\n  priority: 1\n---\nx",
+            "line 2: cannot parse this line",
+        ),
+        (
+            "---\ntags: [a, [b]]\n---\nx",
+            "line 2: cannot parse this line",
+        ),
+        (
+            "---\ntags: [a\n  b]\n---\nx",
+            "line 2: cannot parse this line",
+        ),
+        (
+            "---\ntags: [a,,b]\n---\nx",
+            "line 2: cannot parse this line",
+        ),
+        (
+            "---\ntags: {a: b}\n---\nx",
+            "line 2: cannot parse this line",
+        ),
+        (
+            "---\ntags: |\n  a\n---\nx",
+            "line 2: cannot parse this line",
+        ),
+        (
+            "---\ntags: \"a\\n\"\n---\nx",
+            "line 2: cannot parse this line",
+        ),
+        (
+            "---\ntags:\n  - a\n  - b: c\n---\nx",
+            "line 4: cannot parse this line",
+        ),
+        ("---\ntags:\n  -a\n---\nx", "line 3: cannot parse this line"),
+        (
+            "---\ntags: a, b\n---\nx",
+            "line 2: `tags: a, b` is not allowed; use at most 32 tags",
+        ),
+        (
+            "---\nafter: [Idea 1]\n---\nx",
+            "line 2: `after: Idea 1` is not allowed",
+        ),
+        (
+            "---\nafter: [../x]\n---\nx",
+            "line 2: `after: ../x` is not allowed",
+        ),
+        (
+            "---\npriority: high\n---\nx",
+            "line 2: `priority: high` is not allowed; use a whole number",
+        ),
+        ("---\npriority: 1e3\n---\nx", "line 2: `priority: 1e3`"),
+        (
+            "---\npriority: 99999999999999999999\n---\nx",
+            "line 2: `priority: 99999",
+        ),
+        ("---\npriority: [1]\n---\nx", "line 2: `priority: [1]`"),
+        ("---\npriority:\n---\nx", "line 2: `priority: []`"),
+        (
+            "---\nprofile: a/b\n---\nx",
+            "line 2: `profile: a/b` is not allowed",
+        ),
+    ];
+
     #[test]
     fn invalid_front_matter_is_refused_with_its_line_number() {
-        for (text, told) in [
-            ("", "line 1: the idea has no text"),
-            (" \n\t\n", "line 1: the idea has no text"),
-            ("---\npriority: 1\n---\n \n", "line 4: the idea has no text"),
-            ("---\npriority: 1\n", "line 1: the front matter starts here"),
-            ("a\nb\0", "line 2: found a NUL"),
-            (
-                "---\nprority: 1\n---\nx",
-                "line 2: unknown key `prority`; did you mean `priority`?",
-            ),
-            ("---\ntitle: x\n---\nx", "line 2: unknown key `title`; "),
-            (
-                "---\ntags: [a]\n\ntags: [b]\n---\nx",
-                "line 4: duplicate key `tags`",
-            ),
-            ("---\njust text\n---\nx", "line 2: cannot parse this line"),
-            ("---\n- a\n---\nx", "line 2: cannot parse this line"),
-            ("---\npriority:1\n---\nx", "line 2: cannot parse this line"),
-            (
-                "---\n  priority: 1\n---\nx",
-                "line 2: cannot parse this line",
-            ),
-            (
-                "---\ntags: [a, [b]]\n---\nx",
-                "line 2: cannot parse this line",
-            ),
-            (
-                "---\ntags: [a\n  b]\n---\nx",
-                "line 2: cannot parse this line",
-            ),
-            (
-                "---\ntags: [a,,b]\n---\nx",
-                "line 2: cannot parse this line",
-            ),
-            (
-                "---\ntags: {a: b}\n---\nx",
-                "line 2: cannot parse this line",
-            ),
-            (
-                "---\ntags: |\n  a\n---\nx",
-                "line 2: cannot parse this line",
-            ),
-            (
-                "---\ntags: \"a\\n\"\n---\nx",
-                "line 2: cannot parse this line",
-            ),
-            (
-                "---\ntags:\n  - a\n  - b: c\n---\nx",
-                "line 4: cannot parse this line",
-            ),
-            ("---\ntags:\n  -a\n---\nx", "line 3: cannot parse this line"),
-            (
-                "---\ntags: a, b\n---\nx",
-                "line 2: `tags: a, b` is not allowed; use at most 32 tags",
-            ),
-            (
-                "---\nafter: [Idea 1]\n---\nx",
-                "line 2: `after: Idea 1` is not allowed",
-            ),
-            (
-                "---\nafter: [../x]\n---\nx",
-                "line 2: `after: ../x` is not allowed",
-            ),
-            (
-                "---\npriority: high\n---\nx",
-                "line 2: `priority: high` is not allowed; use a whole number",
-            ),
-            ("---\npriority: 1e3\n---\nx", "line 2: `priority: 1e3`"),
-            (
-                "---\npriority: 99999999999999999999\n---\nx",
-                "line 2: `priority: 99999",
-            ),
-            ("---\npriority: [1]\n---\nx", "line 2: `priority: [1]`"),
-            ("---\npriority:\n---\nx", "line 2: `priority: []`"),
-            (
-                "---\nprofile: a/b\n---\nx",
-                "line 2: `profile: a/b` is not allowed",
-            ),
-        ] {
+        for (text, told) in INVALID {
             let error = parse(text).expect_err(text).to_string();
             assert!(error.starts_with(told), "{text:?}: {error}");
         }
