@@ -8,8 +8,8 @@
 //!
 //! | room | what it does |
 //! | --- | --- |
-//! | [`domain`] | pure rules: what may happen, and what follows. No files, processes, git, clock or randomness |
-//! | [`view`] | the state as people and programs see it; its names and shapes are part of the contract |
+//! | [`domain`] | pure rules: what may happen and what follows. No files, git, clock, chance |
+//! | [`view`] | the state as people and programs see it; its shapes are part of the contract |
 //! | [`journal`] | the event log, its snapshots and its lock: bytes on disk |
 //! | [`process`] | one supervised child under a detached runner, whatever it is for |
 //! | [`git`] | worktrees, merges, references; every git command of the program |

@@ -112,19 +112,24 @@ struct Source {
 
 fn sources() -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let files = rust_files(&root);
+    assert!(files.len() > 50, "the sources were not found");
+    files.iter().map(|path| source(&root, path)).collect()
+}
+
+fn rust_files(root: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let mut folders = vec![root.clone()];
+    let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|ending| ending == "rs") {
-                found.push(source(&root, &path));
+                found.push(path);
             }
         }
     }
-    assert!(found.len() > 50, "the sources were not found");
     found
 }
 
@@ -257,13 +262,10 @@ fn every_file_says_what_it_is() {
 
 #[test]
 fn files_stay_small_enough_to_read() {
-    /// The state and the domain's vocabulary are lists; nothing is gained by cutting them.
-    const LISTS: &[&str] = &["domain/state.rs", "domain/event.rs"];
     const MAX_LINES: usize = 450;
     let broken: Vec<String> = sources()
         .iter()
         .filter(|source| !is_test_file(&source.path))
-        .filter(|source| !LISTS.iter().any(|list| source.path.ends_with(list)))
         .map(|source| (source, source.code.lines().count()))
         .filter(|(_, lines)| *lines > MAX_LINES)
         .map(|(source, lines)| format!("{}: {lines}", source.path.display()))
@@ -342,5 +344,215 @@ fn only_one_file_removes_files_and_directories() {
         broken.is_empty(),
         "use `crate::remove`, which never follows a link:\n{}",
         broken.join("\n")
+    );
+}
+
+/// Functions that are one exhaustive match: an arm for each variant, and nothing is gained by
+/// cutting them.
+const LONG_MATCHES: &[(&str, &str, &str)] = &[
+    (
+        "cli/describe/mod.rs",
+        "describe_event",
+        "a sentence for each event",
+    ),
+    ("cli/describe/tone.rs", "tone", "a tone for each event"),
+    (
+        "cli/describe/kinds.rs",
+        "is_news",
+        "yes or no for each event",
+    ),
+    (
+        "domain/evolve/mod.rs",
+        "fold",
+        "each event to the file that folds it",
+    ),
+    (
+        "domain/evolve/frozen_hooks.rs",
+        "about",
+        "the calls that each event of an old log made owed",
+    ),
+];
+
+/// The functions of a formatted file before its tests, with their lengths in lines.
+fn functions(source: &Source) -> Vec<(&str, usize)> {
+    let text = source.text.split("\nmod tests {").next();
+    let lines: Vec<&str> = text.unwrap_or_default().lines().collect();
+    let mut found = Vec::new();
+    for (begin, line) in lines.iter().enumerate() {
+        let head = line.trim_start();
+        let indent = &line[..line.len() - head.len()];
+        let (before, after) = head.split_once("fn ").unwrap_or(("no", ""));
+        let qualifiers = [
+            "pub",
+            "pub(super)",
+            "pub(crate)",
+            "const",
+            "async",
+            "unsafe",
+        ];
+        let is_qualifier = |word: &str| qualifiers.contains(&word) || word.starts_with("pub(in");
+        if !before
+            .split_whitespace()
+            .all(|word| is_qualifier(word) || word.ends_with(')'))
+        {
+            continue;
+        }
+        let name = after.split(['(', '<']).next().unwrap_or_default();
+        // A declaration ends where its line does.
+        let is_last = |rest: &str| rest == "}" || rest.ends_with(';') && !rest.starts_with(' ');
+        let is_end = |line: &&str| line.strip_prefix(indent).is_some_and(is_last);
+        if let Some(length) = lines[begin..].iter().position(|line| is_end(&line)) {
+            found.push((name, length + 1));
+        }
+    }
+    found
+}
+
+#[test]
+fn a_function_fits_a_screen_but_for_one_exhaustive_match() {
+    const MAX_LINES: usize = 60;
+    let mut broken = Vec::new();
+    let mut long_matches = Vec::new();
+    for source in sources() {
+        if is_test_file(&source.path) {
+            continue;
+        }
+        for (name, lines) in functions(&source) {
+            let is_this = |(path, function, _): &&(&str, &str, &str)| {
+                source.path == Path::new(path) && *function == name
+            };
+            match LONG_MATCHES.iter().find(is_this) {
+                Some(listed) if lines > MAX_LINES => long_matches.push(listed.1),
+                None if lines > MAX_LINES => {
+                    broken.push(format!("{}: {name} {lines}", source.path.display()));
+                }
+                Some(_) | None => {}
+            }
+        }
+    }
+    assert!(
+        broken.is_empty(),
+        "longer than {MAX_LINES} lines:\n{}",
+        broken.join("\n")
+    );
+    assert_eq!(
+        long_matches.len(),
+        LONG_MATCHES.len(),
+        "listed, and short or gone: {long_matches:?}"
+    );
+}
+
+/// Where a line in a raw string may be wide, because it stands as it is printed, read or run.
+const WIDE: &[(&str, &str)] = &[
+    ("src/config/layers.rs", "configuration documents"),
+    ("src/daemon/preflight/budget.rs", "snapshots of warnings"),
+    (
+        "src/domain/tests/",
+        "snapshots: an event or a row of a table is one line",
+    ),
+    ("src/journal/", "lines of the log"),
+    (
+        "src/cli/commands/service/launchd.rs",
+        "a property list as launchd reads it",
+    ),
+    ("tests/api/errors.rs", "answers as they are sent"),
+    (
+        "tests/it/",
+        "scripts of made-up agents, and pages as they are printed",
+    ),
+];
+
+/// For each line, whether any of it lies in a raw string.
+fn lines_in_raw_strings(text: &str) -> Vec<bool> {
+    let mut within = vec![false; text.lines().count() + 1];
+    let mut rest = text;
+    while let Some(at) = rest.find(['"', '\'', '/']) {
+        let (before, tail) = rest.split_at(at);
+        let hashes = before.len() - before.trim_end_matches('#').len();
+        let is_raw = tail.starts_with('"') && before[..at - hashes].ends_with('r');
+        let length = if is_raw {
+            let end = format!("\"{}", "#".repeat(hashes));
+            let end = tail[1..].find(&end).map_or(tail.len(), |at| at + 2);
+            let first = text[..text.len() - tail.len()].matches('\n').count();
+            let lines = tail[..end].matches('\n').count();
+            within[first..=first + lines].fill(true);
+            end
+        } else if tail.starts_with("//") {
+            tail.find('\n').unwrap_or(tail.len())
+        } else if tail.starts_with('"') {
+            end_of_string(tail)
+        } else if let Some(character) = tail.strip_prefix("'\\") {
+            character[1..].find('\'').map_or(1, |at| at + 4)
+        } else {
+            let is_character = tail.chars().nth(2) == Some('\'');
+            let length = tail.chars().take(3).map(char::len_utf8).sum();
+            if is_character { length } else { 1 }
+        };
+        rest = &tail[length.min(tail.len())..];
+    }
+    within
+}
+
+/// The length of the string literal that this text begins with.
+fn end_of_string(text: &str) -> usize {
+    let mut escaped = false;
+    for (at, letter) in text.char_indices().skip(1) {
+        match letter {
+            '"' if !escaped => return at + 1,
+            '\\' => escaped = !escaped,
+            _ => escaped = false,
+        }
+    }
+    text.len()
+}
+
+#[test]
+fn a_line_has_at_most_100_columns() {
+    const COLUMNS: usize = 100;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut broken = Vec::new();
+    let folders = ["src", "tests", "benches", "fuzz/src", "fuzz/fuzz_targets"];
+    for path in folders
+        .iter()
+        .flat_map(|folder| rust_files(&root.join(folder)))
+    {
+        let text = fs::read_to_string(&path).unwrap();
+        let path = path.strip_prefix(root).unwrap().display().to_string();
+        let may_be_wide = WIDE.iter().any(|(begin, _)| path.starts_with(begin));
+        let raw = lines_in_raw_strings(&text);
+        for (at, line) in text.lines().enumerate() {
+            if line.chars().count() > COLUMNS && !(may_be_wide && raw[at]) {
+                broken.push(format!("{path}:{}", at + 1));
+            }
+        }
+    }
+    assert!(
+        broken.is_empty(),
+        "wider than {COLUMNS} columns:\n{}",
+        broken.join("\n")
+    );
+}
+
+/// Folders that are a list on purpose.
+const LISTS: &[(&str, &str)] = &[
+    ("cli/commands", "one file for each verb, by its name"),
+    ("domain/tests", "one file for each behaviour of the rules"),
+];
+
+#[test]
+fn a_folder_has_at_most_15_files_of_its_own() {
+    const MAX_FILES: usize = 15;
+    let mut folders: BTreeMap<PathBuf, usize> = BTreeMap::new();
+    for source in sources() {
+        *folders
+            .entry(source.path.parent().unwrap().to_owned())
+            .or_default() += 1;
+    }
+    folders.retain(|folder, files| {
+        *files > MAX_FILES && !LISTS.iter().any(|(list, _)| folder == Path::new(list))
+    });
+    assert!(
+        folders.is_empty(),
+        "more than {MAX_FILES} files; sub-folders say what belongs together: {folders:?}"
     );
 }

@@ -354,7 +354,8 @@ async fn escapees_end_with_the_child() {
     // one holds stdout.
     let script = r#"exec 3>ready
         for i in 1 2 3 4 5 6 7 8 9 10; do
-          (env -i /usr/bin/setsid /bin/sh -c 'trap "" TERM; /bin/sleep 1000 & echo; wait' >&3 2>/dev/null &)
+          (env -i /usr/bin/setsid /bin/sh -c 'trap "" TERM; /bin/sleep 1000 & echo; wait' \
+            >&3 2>/dev/null &)
           (env -i /usr/bin/setsid /bin/sh -c 'trap "" TERM; echo >&3; exec /bin/sleep 1000' &)
         done
         echo >&3; exit 4"#;

@@ -84,7 +84,8 @@ mod tests {
 
     #[test]
     fn an_unknown_kind_of_event_is_shown_unchanged() {
-        let document = json!({"seq": 5, "ts": "1970-01-01T00:00:01.000Z", "kind": "moonRose", "data": {"a": "\u{1b}"}});
+        let document = json!({"seq": 5, "ts": "1970-01-01T00:00:01.000Z", "kind": "moonRose",
+            "data": {"a": "\u{1b}"}});
         let line = line(&document, &TimeZone::UTC, false);
         assert_eq!(
             line,

@@ -7,7 +7,8 @@
 //! | [`access`] | the state: through the daemon if one is running, otherwise through the files |
 //! | [`describe`], [`event_json`] | events as sentences and as JSON |
 //! | [`render`], [`live`], `summary` | pages, live progress, the summary of a run |
-//! | [`output`], `confirm`, [`error`] | streams, tables and colours; questions; errors and exit codes |
+//! | [`output`], `confirm` | streams, tables and colours; questions before a change |
+//! | [`error`] | errors and exit codes |
 //! | `host` | runs a daemon in this process |
 //!
 //! Invariant: data goes to standard output, messages to standard error, and every failure says what

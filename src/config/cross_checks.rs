@@ -183,7 +183,8 @@ mod tests {
     #[test]
     fn unknown_profile_names_are_reported() {
         let config = config(json!({
-            "agents": { "profile": "edd", "profiles": { "ed": { "adapter": "demo" } } }, "merge": { "resolver": "finn" } }));
+            "agents": { "profile": "edd", "profiles": { "ed": { "adapter": "demo" } } },
+                "merge": { "resolver": "finn" } }));
         let found = relations(&config);
         assert_eq!(keys(&found), ["agents.profile", "merge.resolver"]);
         assert!(found[0].1.to_string().contains("did you mean `ed`?"));
@@ -196,8 +197,10 @@ mod tests {
             "target": "a..b",
             "agents": { "passEnv": ["OK", "SWARM_REPO"], "profiles": {
                 "ed": { "adapter": "command" }, "al": { "adapter": "command", "command": [" "] },
-                "bo": { "adapter": "command", "command": ["x"], "env": { "GIT_DIR": "/tmp", "GIT_AUTHOR_NAME": "Bo" } } } },
-            "hooks": { "on-pause": { "run": "x", "onTimeout": "veto" }, "pre-merge": { "run": "x", "onTimeout": "veto" } } }));
+                "bo": { "adapter": "command", "command": ["x"],
+                    "env": { "GIT_DIR": "/tmp", "GIT_AUTHOR_NAME": "Bo" } } } },
+            "hooks": { "on-pause": { "run": "x", "onTimeout": "veto" },
+                "pre-merge": { "run": "x", "onTimeout": "veto" } } }));
         assert_eq!(
             keys(&relations(&config)),
             [
@@ -214,7 +217,8 @@ mod tests {
     #[test]
     fn a_configured_profile_can_run() {
         let config = config(json!({ "agents": { "profiles": {
-            "ed": { "adapter": "claude" }, "al": { "adapter": "acp" }, "bo": { "adapter": "demo" } } } }));
+            "ed": { "adapter": "claude" }, "al": { "adapter": "acp" },
+                "bo": { "adapter": "demo" } } } }));
         assert_eq!(keys(&relations(&config)), ["agents.profiles.al.command"]);
         assert_eq!(readiness(&config), []);
         assert_eq!(profile_problem(&config, "ed"), None);

@@ -594,8 +594,10 @@ mod tests {
     fn name() -> impl Strategy<Value = String> {
         prop_oneof![
             4 => prop::sample::select(vec![
-                "$schema", "mode", "target", "agents", "maxParallel", "profile", "profiles", "ed", "adapter", "command", "args", "env",
-                "model", "passEnv", "hooks", "on-pause", "pre-merge", "run", "onTimeout", "timeoutSeconds", "merge", "resolver",
+                "$schema", "mode", "target", "agents", "maxParallel", "profile", "profiles", "ed",
+                "adapter", "command", "args", "env",
+                "model", "passEnv", "hooks", "on-pause", "pre-merge", "run", "onTimeout",
+                "timeoutSeconds", "merge", "resolver",
                 "qualityCommands", "budget", "usdPerDay", "completion", "autoCommit",
             ]).prop_map(str::to_owned),
             1 => "[a-z.\\[\\]]{0,6}",
@@ -642,7 +644,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_json_yields_a_configuration_or_problems(shared in prop_oneof![any_json(), nearly_valid()], local in any_json()) {
+        fn any_json_yields_a_configuration_or_problems(
+            shared in prop_oneof![any_json(), nearly_valid()],
+            local in any_json(),
+        ) {
             match layer(&sources(&shared.to_string(), &local.to_string())) {
                 Ok(layered) => {
                     let again = serde_json::to_string(&layered.config).unwrap();
@@ -657,17 +662,29 @@ mod tests {
         }
 
         #[test]
-        fn any_text_yields_a_configuration_or_problems(shared in ".{0,40}", mode in ".{0,8}", number in "[-0-9a-z \
-            ]{0,6}") {
+        fn any_text_yields_a_configuration_or_problems(
+            shared in ".{0,40}",
+            mode in ".{0,8}",
+            number in "[-0-9a-z ]{0,6}",
+        ) {
             let mut sources = sources(&shared, "{}");
-            sources.environment = environment(&[("SWARM_MODE", &mode), ("SWARM_MAX_AGENTS", &number), ("SWARM_MODEL", &mode)]);
+            let variables = [
+                ("SWARM_MODE", &*mode), ("SWARM_MAX_AGENTS", &*number), ("SWARM_MODEL", &*mode),
+            ];
+            sources.environment = environment(&variables);
             if let Err(error) = layer(&sources) {
                 prop_assert!(!error.to_string().is_empty());
             }
         }
 
         #[test]
-        fn a_misspelled_key_gets_a_suggestion(key in prop::sample::select(vec!["mode", "target", "agents", "completion", "qualityCommands", "merge", "checkpoints", "hooks", "budget", "shutdown"]), at in 0_usize..4) {
+        fn a_misspelled_key_gets_a_suggestion(
+            key in prop::sample::select(vec![
+                "mode", "target", "agents", "completion", "qualityCommands", "merge",
+                "checkpoints", "hooks", "budget", "shutdown",
+            ]),
+            at in 0_usize..4,
+        ) {
             let mut wrong = key.to_owned();
             wrong.replace_range(at..=at, "z");
             let error = layer(&sources(&json!({ wrong: 1 }).to_string(), "{}")).unwrap_err();

@@ -344,9 +344,12 @@ mod tests {
     fn every_problem_says_what_was_found_and_what_is_allowed() {
         let mut value = json!({
             "mode": "auto", "target": 7, "qualityTimeoutMinutes": 1.5,
-            "agents": { "maxParallel": 0, "maxParalel": 3, "passEnv": ["1A"], "profiles": { "Ed": {}, "ed": { "adapter": "clod", "env": { "KEY": 12345 } } } },
-            "qualityCommands": ["cargo test", "  "], "completion": [], "merge": { "autoMerge": "yes" },
-            "hooks": { "post-merg": "x", "on-pause": 3, "pre-merge": { "run": "" } }, "budget": { "usdPerDay": -1 },
+            "agents": { "maxParallel": 0, "maxParalel": 3, "passEnv": ["1A"],
+                "profiles": { "Ed": {}, "ed": { "adapter": "clod", "env": { "KEY": 12345 } } } },
+            "qualityCommands": ["cargo test", "  "], "completion": [],
+                "merge": { "autoMerge": "yes" },
+            "hooks": { "post-merg": "x", "on-pause": 3, "pre-merge": { "run": "" } },
+                "budget": { "usdPerDay": -1 },
         });
         value.sort_all_objects();
         insta::assert_snapshot!(said(value, Whole::No).join("\n"));
@@ -354,7 +357,8 @@ mod tests {
 
     #[test]
     fn a_single_layer_may_omit_required_keys() {
-        let value = json!({ "agents": { "profiles": { "ed": { "model": null } } }, "hooks": { "on-pause": { "timeoutSeconds": 5 } } });
+        let value = json!({ "agents": { "profiles": { "ed": { "model": null } } },
+            "hooks": { "on-pause": { "timeoutSeconds": 5 } } });
         assert_eq!(said(value.clone(), Whole::No), [""; 0]);
         let missing = said(value, Whole::Yes);
         assert_eq!(missing.len(), 2, "{missing:?}");
@@ -364,7 +368,8 @@ mod tests {
 
     #[test]
     fn invalid_parts_are_removed_and_the_rest_stays() {
-        let mut value = json!({ "mode": 1, "agents": { "maxParallel": 4, "x": 1 }, "qualityCommands": ["a", 1] });
+        let mut value = json!({ "mode": 1, "agents": { "maxParallel": 4, "x": 1 },
+            "qualityCommands": ["a", 1] });
         prune(&mut value, Whole::No);
         assert_eq!(value, json!({ "agents": { "maxParallel": 4 } }));
     }

@@ -3,12 +3,14 @@
 //!
 //! | place | does |
 //! | --- | --- |
-//! | [`command`], [`observation`], [`rejection`] | input from people and from drivers; why a command was refused |
+//! | [`command`], [`observation`] | input from people and from drivers |
+//! | [`rejection`] | why a command was refused |
 //! | [`decide`] | the rules: input and state in, events and effects out |
 //! | [`event`], [`effect`], [`outcome`] | what happened; what to do outside; what it led to |
 //! | [`state`], [`evolve`], [`lifecycle`] | the state; how an event changes it; its phases |
 //! | [`scheduling`], [`retention`] | which idea is next; what may be deleted |
-//! | [`signal`], [`session`], [`usage`], [`verdict`] | what an agent's program signals, resumes, uses and reports |
+//! | [`signal`], [`session`] | what an agent's program signals, and the conversation it resumes |
+//! | [`usage`], [`verdict`] | what it uses, and what it reports of its own end |
 //! | [`hook`], [`settings`] | a person's programs; the settings that decisions use |
 //! | [`ids`], [`time`] | names and points in time, checked when created |
 //!

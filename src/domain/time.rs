@@ -223,7 +223,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_time_survives_the_round_trip(millis in prop_oneof![EARLIEST..LATEST, proptest::num::i64::ANY]) {
+        fn every_time_survives_the_round_trip(millis in prop_oneof![EARLIEST..LATEST,
+            proptest::num::i64::ANY]) {
             let time = Timestamp::from_millis(millis);
             prop_assert_eq!(time.to_string().parse(), Ok(time));
         }

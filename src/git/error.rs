@@ -36,16 +36,21 @@ pub enum GitError {
         minimum: &'static str,
     },
     /// The directory is not inside a repository.
-    #[error("{} is not in a git repository. Change to a repository, or create one with `git init`", shown(.path))]
+    #[error("{} is not in a git repository. Change to a repository, or create one with `git init`",
+        shown(.path))]
     NotARepository {
         /// Directory that was searched.
         path: PathBuf,
     },
     /// The repository is bare.
-    #[error("{} is a bare repository without a work tree. Clone it and run swarm in the clone", shown(.path))]
+    #[error("{} is a bare repository without a work tree. Clone it and run swarm in the clone",
+        shown(.path))]
     Bare { path: PathBuf },
     /// `HEAD` points to a branch without commits.
-    #[error("{} has no commit yet. Create the first one: git commit --allow-empty -m 'First commit'", shown(.path))]
+    #[error(
+        "{} has no commit yet. Create the first one: git commit --allow-empty -m 'First commit'",
+        shown(.path)
+    )]
     NoCommits { path: PathBuf },
     /// A directory that swarm writes to is a symbolic link.
     #[error("{} is a symbolic link; swarm writes only to real directories. Replace the link \

@@ -188,7 +188,8 @@ pub enum AppendError {
     },
     /// An event exceeds the length limit of a line. Nothing was written.
     #[error(
-        "the event `{kind}` takes {bytes} bytes; a line of the event log holds at most {limit} bytes"
+        "the event `{kind}` takes {bytes} bytes; a line of the event log holds at most \
+        {limit} bytes"
     )]
     TooLarge {
         /// The event's kind.

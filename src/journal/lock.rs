@@ -39,8 +39,8 @@ pub enum LockError {
 }
 
 impl StateLock {
-    /// Takes the lock, or fails at once with its holder. Creates the state directory (0700) if it is
-    /// missing.
+    /// Takes the lock, or fails at once with its holder. Creates the state directory (0700) if it
+    /// is missing.
     pub fn acquire(state_dir: &Path) -> Result<Self, LockError> {
         let path = state_dir.join(LOCK_FILE);
         let failed = |source| LockError::Io {

@@ -10,12 +10,16 @@
 //!
 //! | file | does |
 //! | --- | --- |
-//! | `record`, `reader`, `upcast` | one line for one event; many as a stream; lines of older formats |
-//! | `segments`, `segments/candidates` | the files of the log and how they join; the same before that is known |
+//! | `record`, `reader` | one line for one event; many as a stream |
+//! | `upcast` | lines of older formats |
+//! | `segments` | the files of the log and how they join |
+//! | `segments/candidates` | the same files before that is known |
 //! | `tail_scan` | tells a torn tail from damage |
-//! | `open`, `append`, `writer` | puts the log in order; one write and one sync; the thread that groups batches |
+//! | `open`, `append` | puts the log in order; one write and one sync |
+//! | `writer` | the thread that groups batches |
 //! | `load`, `snapshot` | the state: a snapshot and the events after it; the state as one file |
-//! | `lock`, `ballast`, `disk`, `error` | one daemon; room for a last event; file operations that tests make fail |
+//! | `lock`, `ballast` | one daemon; room for a last event |
+//! | `disk` | file operations that tests make fail |
 //! | `repair` | damage: what is wrong, and the ways out |
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]

@@ -5,7 +5,7 @@
 //! daemon                    runner (this binary, detached)          child
 //! prepare  -> runs/<id>/
 //! launch   ---------------> lock, sub-reaper, signals
-//!                           spawn ------------------------------->  PDEATHSIG, claim started.json, exec
+//!                           spawn ------------------------------->  PDEATHSIG, claim, exec
 //! wait     (pidfd)          timeout, stop, output limit             stdout.log, stderr.log
 //!                           <------------------------------ exit --
 //!                           end the rest of the tree, exit.json
@@ -16,8 +16,8 @@
 //! * A run's child is executed at most once, ever. `started.json` is the claim: it is created
 //!   exclusively and synced to disk *before* the program is executed. Without it nothing has run
 //!   and the launch may be repeated; with it no launch starts anything.
-//! * A run with a live runner is locked (`run_dir/lock`). A run that has ended has `exit.json`. A run that
-//!   is claimed, unlocked and without `exit.json` is lost: its runner was killed.
+//! * A run with a live runner is locked (`run_dir/lock`). A run that has ended has `exit.json`. A
+//!   run that is claimed, unlocked and without `exit.json` is lost: its runner was killed.
 //! * The daemon may die at any instruction: everything it needs to continue is in the run
 //!   directory.
 //! * A process is never signalled by its pid alone: swarm opens a pidfd, then compares identities.

@@ -1,4 +1,5 @@
-//! Warns about messages that no agent read before its idea was done; no later attempt will get them.
+//! Warns about messages that no agent read before its idea was done; no later attempt will get
+//! them.
 //!
 //! Invariant: nothing is stored for this. A warning lasts for [`NEWS_MS`] after the attempt ended,
 //! or until a later idea contains the message.

@@ -96,7 +96,8 @@ impl Lab {
 
     fn claude(&self) -> Value {
         json!({"adapter": "claude", "model": "claude-sonnet-4-5", "env": {
-            "PATH": path(), "ANTHROPIC_BASE_URL": self.stub.url(), "ANTHROPIC_API_KEY": "made-up", "IS_SANDBOX": "1",
+            "PATH": path(), "ANTHROPIC_BASE_URL": self.stub.url(), "ANTHROPIC_API_KEY": "made-up",
+                "IS_SANDBOX": "1",
         }})
     }
 

@@ -116,7 +116,8 @@ fn what_is_spent_ends_an_agent_and_its_tree() {
     // Two answers are more than that. It has not said that it is through.
     let ideas = lab.ideas(|name| {
         let work = format!("{}; {}", escape(&lab, name), lab.hold(name));
-        json!([{"sh": work}, {"text": "There is more to do."}, {"text": "Done.", "say": "COMPLETE"}])
+        json!([{"sh": work}, {"text": "There is more to do."},
+            {"text": "Done.", "say": "COMPLETE"}])
     });
     let daemon = lab.sandbox.start();
     lab.wait_both_held();
@@ -149,7 +150,8 @@ fn a_hard_stop_ends_an_agent_in_the_middle() {
     // Codex does not tell what it used before it is through.
     let idea = lab.idea(
         "claude",
-        &json!([{"sh": escape(&lab, "claude")}, {"sh": lab.hold("claude")}, {"text": "Done.", "say": "COMPLETE"}]),
+        &json!([{"sh": escape(&lab, "claude")}, {"sh": lab.hold("claude")},
+            {"text": "Done.", "say": "COMPLETE"}]),
     );
     let daemon = lab.sandbox.start();
     let idea = lab.wait("the budget to end it", || {

@@ -18,7 +18,8 @@ async fn ideas_are_added_shown_changed_and_cancelled() {
     assert_eq!(first["id"], "idea-001");
     let seq = first["seq"].as_u64().unwrap();
     assert!(seq > 0);
-    let second = json!({"text": "two", "after": ["idea-001"], "tags": ["critical"], "priority": 3, "profile": "ed"});
+    let second = json!({"text": "two", "after": ["idea-001"], "tags": ["critical"], "priority": 3,
+        "profile": "ed"});
     client.post("ideas", &second).await.unwrap();
     let list = client.get("ideas").await.unwrap();
     assert_eq!(list[1]["content"], "two");
@@ -367,7 +368,10 @@ async fn merges_and_ended_agents_have_the_fields_that_are_described() {
         kind: FailureKind::AgentUnusable,
         message: "no such program".into(),
     };
-    let fits = |effect: &Effect| matches!(effect, Effect::Run(effect::Run { run: this, .. }) if *this == run);
+    let fits = |effect: &Effect| {
+        matches!(effect, Effect::Run(effect::Run { run: this, .. })
+            if *this == run)
+    };
     world.end_effect(fits, Err(failed)).await;
     let status = client.get("status").await.unwrap();
     assert!(!status["needsYou"].as_array().unwrap().is_empty());

@@ -588,14 +588,17 @@ proptest! {
         // A new handle: `sparse-checkout` is a person's own change of the configuration.
         let repo = Repo::open_with(&root, settings(fixture.dir.path())).unwrap();
         let outcome = repo.land(&want).unwrap();
-        let git_does = try_git(&reference, &["merge", "-q", "--ff-only", "--no-overwrite-ignore", &commit.to_string()]);
+        let git_does = try_git(&reference,
+            &["merge", "-q", "--ff-only", "--no-overwrite-ignore", &commit.to_string()]);
         let said = String::from_utf8_lossy(&git_does.stderr).into_owned();
         match outcome {
             LandOutcome::Landed => {
                 prop_assert!(git_does.status.success(), "git refused: {}", said);
                 prop_assert_eq!(files(&root), files(&reference));
-                prop_assert_eq!(fixture.git(&["ls-files", "-s", "-t"]), git(&reference, &["ls-files", "-s", "-t"]));
-                prop_assert_eq!(fixture.git(&["status", "--porcelain=v2"]), git(&reference, &["status", "--porcelain=v2"]));
+                prop_assert_eq!(fixture.git(&["ls-files", "-s", "-t"]),
+                    git(&reference, &["ls-files", "-s", "-t"]));
+                prop_assert_eq!(fixture.git(&["status", "--porcelain=v2"]),
+                    git(&reference, &["status", "--porcelain=v2"]));
             }
             LandOutcome::CheckoutBlocked(why) => {
                 prop_assert!(!git_does.status.success(), "git would have done it: {:?}", why);

@@ -173,7 +173,8 @@ fn renames_and_deletions_against_changes_are_complex() {
     let complex = |kind: ConflictKind| {
         let outcome = fixture.repo.build_merge(&merge(source)).unwrap();
         assert!(
-            matches!(&outcome, BuildOutcome::Conflict { class: ConflictClass::Complex, files, .. } if files.iter().any(|file| file.kind == kind)),
+            matches!(&outcome, BuildOutcome::Conflict { class: ConflictClass::Complex, files, .. }
+                if files.iter().any(|file| file.kind == kind)),
             "{outcome:?}"
         );
     };

@@ -190,7 +190,8 @@ proptest! {
     #[test]
     fn a_branch_name_is_allowed_only_if_git_allows_it(name in "[-a.~^:/@{} ?*\\[\\\\]{1,6}") {
         let fixture = tempfile::tempdir().unwrap();
-        let git_says = try_git(fixture.path(), &["check-ref-format", &format!("refs/heads/{name}")]).status.success();
+        let git_says = try_git(fixture.path(),
+            &["check-ref-format", &format!("refs/heads/{name}")]).status.success();
         let plain = !name.starts_with('-');
         prop_assert_eq!(swarm::git::branch_ref(&name).is_ok(), git_says && plain, "{:?}", name);
     }

@@ -191,7 +191,8 @@ fn a_conflict_that_was_committed_as_it_lay_there_goes_with_its_merge() {
     let kept = format!("{}:more", rescue_ref(&name(1)));
     assert_eq!(fixture.git(&["show", &kept]), "m");
     let again = fixture.repo.start_resolution(&name(1), &branch(1), target);
-    assert_eq!(again.unwrap(), ["src/b.txt"]); // Killed when the branch had gone back, and nothing else.
+    // Killed when the branch had gone back, and nothing else.
+    assert_eq!(again.unwrap(), ["src/b.txt"]);
     git(&path, &["commit", "-qam", "markers and all"]);
     let reference = format!("refs/heads/{}", branch(1));
     fixture.git(&["update-ref", &reference, &tip.to_string()]);

@@ -23,7 +23,8 @@ printf '{"type":"result","subtype":"success","is_error":false,"result":"At work.
 
 fn configure(sandbox: &Sandbox, pricing: &Value) {
     let program = sandbox.path("claude");
-    let profile = json!({"adapter": "claude", "command": [program], "env": {"OUT": sandbox.path("out"), "ANTHROPIC_API_KEY": "k"}});
+    let profile = json!({"adapter": "claude", "command": [program],
+        "env": {"OUT": sandbox.path("out"), "ANTHROPIC_API_KEY": "k"}});
     sandbox.configure(&json!({
         "agents": {"profile": "cl", "profiles": {"cl": profile}},
         "budget": {"usdPerIdea": 5.0, "hardStop": true},

@@ -184,7 +184,10 @@ fn one_that_hangs_is_ended_with_all_that_it_started_and_only_warns() {
     let hang = "#!/bin/sh\ntrap '' TERM\nsetsid sh -c \"trap '' TERM; while :; do sleep 1000; \
         done\" &\nwhile :; do sleep 1000; done\n";
     hook(&sandbox, "post-complete", hang);
-    sandbox.configure(&json!({"hooks": {"post-complete": {"run": ".swarm/hooks/post-complete.sh", "timeoutSeconds": 1}}}));
+    sandbox.configure(
+        &json!({"hooks": {"post-complete": {"run": ".swarm/hooks/post-complete.sh",
+        "timeoutSeconds": 1}}}),
+    );
     let id = sandbox.idea(WORK);
     let daemon = sandbox.start();
     // What it hangs about lands meanwhile.

@@ -378,7 +378,8 @@ fn the_socket_serves_its_owner_even_where_paths_are_long() {
     sandbox
         .swarm_in(&deep, &["init", "--yes", "--agent", "command"])
         .ok();
-    let config = json!({"agents": {"profiles": {"ed": sandbox.profile("agent.sh")}}, "checkpoints": {"beforeAutopilot": false}});
+    let config = json!({"agents": {"profiles": {"ed": sandbox.profile("agent.sh")}},
+        "checkpoints": {"beforeAutopilot": false}});
     fs::write(deep.join(".swarm/config.json"), config.to_string()).unwrap();
     let mut command = sandbox.swarm_command(&["start"]);
     command.current_dir(&deep);

@@ -28,7 +28,8 @@ fn sandbox() -> Sandbox {
     let program = sandbox.path("claude");
     fs::write(&program, CLAUDE).unwrap();
     fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
-    let profile = json!({"adapter": "claude", "command": [program], "env": {"OUT": sandbox.path("out"), "ANTHROPIC_API_KEY": "k"}});
+    let profile = json!({"adapter": "claude", "command": [program],
+        "env": {"OUT": sandbox.path("out"), "ANTHROPIC_API_KEY": "k"}});
     sandbox.configure(&json!({
         "agents": {"profile": "cl", "profiles": {"cl": profile}},
         "completion": {"stuckThreshold": 1},

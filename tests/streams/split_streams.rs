@@ -28,10 +28,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn any_split_is_read_alike(index: Index, mut cuts in prop::collection::vec(any::<Index>(), 0..40)) {
+    fn any_split_is_read_alike(index: Index,
+        mut cuts in prop::collection::vec(any::<Index>(), 0..40)) {
         let all = short();
         let kept = one(&all, index);
-        let mut places: Vec<usize> = cuts.drain(..).map(|cut| cut.index(kept.stdout.len() + 1)).collect();
+        let mut places: Vec<usize> = cuts.drain(..).map(|cut| cut.index(kept.stdout.len() + 1))
+            .collect();
         places.extend([0, kept.stdout.len()]);
         places.sort_unstable();
         let pieces = places.windows(2).map(|pair| &kept.stdout[pair[0]..pair[1]]);
@@ -67,7 +69,8 @@ proptest! {
     ) {
         let all = short();
         let kept = one(&all, index);
-        let mut lines: Vec<Vec<u8>> = kept.stdout.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
+        let mut lines: Vec<Vec<u8>> = kept.stdout.split_inclusive(|byte| *byte == b'\n')
+            .map(<[u8]>::to_vec).collect();
         for (at, text) in foreign {
             // `{}` and its kind are lines of a kind that nobody knows.
             let at = at.index(lines.len() + 1);

@@ -327,7 +327,8 @@ async fn initialize(agent: &Connection) -> Result<Can, Stop> {
     // The agent works in the worktree itself, so it needs no files or terminals from swarm.
     let params = json!({
         "protocolVersion": VERSION,
-        "clientCapabilities": {"fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false},
+        "clientCapabilities": {"fs": {"readTextFile": false, "writeTextFile": false},
+            "terminal": false},
         "clientInfo": {"name": "swarm", "title": "swarm", "version": env!("CARGO_PKG_VERSION")},
     });
     let answer = request(agent, "initialize", params)

@@ -293,15 +293,20 @@ mod tests {
     #[test]
     fn a_call_is_told_once_with_what_is_known_of_it_and_once_with_its_result() {
         let told = events(&[
-            json!({"sessionUpdate": "tool_call", "toolCallId": "1", "title": "bash", "kind": "execute", "status": "pending"}),
-            json!({"sessionUpdate": "tool_call_update", "toolCallId": "1", "status": "in_progress", "rawInput": {"command": "ls"}}),
+            json!({"sessionUpdate": "tool_call", "toolCallId": "1", "title": "bash",
+                "kind": "execute", "status": "pending"}),
+            json!({"sessionUpdate": "tool_call_update", "toolCallId": "1", "status": "in_progress",
+                "rawInput": {"command": "ls"}}),
             json!({"sessionUpdate": "tool_call_update", "toolCallId": "1", "status": "in_progress",
                 "content": [{"type": "content", "content": {"type": "text", "text": "a"}}]}),
-            json!({"sessionUpdate": "tool_call_update", "toolCallId": "1", "status": "completed", "rawOutput": {"output": "a\nb"}}),
+            json!({"sessionUpdate": "tool_call_update", "toolCallId": "1", "status": "completed",
+                "rawOutput": {"output": "a\nb"}}),
             json!({"sessionUpdate": "tool_call_update", "toolCallId": "1", "status": "completed"}),
-            json!({"sessionUpdate": "tool_call_update", "toolCallId": "2", "title": "x.rs", "kind": "edit", "status": "failed",
+            json!({"sessionUpdate": "tool_call_update", "toolCallId": "2", "title": "x.rs",
+                "kind": "edit", "status": "failed",
                 "content": [{"type": "diff", "path": "/x.rs", "newText": "y"}]}),
-            json!({"sessionUpdate": "tool_call", "toolCallId": "3", "rawInput": {"command": ["a", "b"]}, "kind": "execute", "status": "in_progress"}),
+            json!({"sessionUpdate": "tool_call", "toolCallId": "3",
+                "rawInput": {"command": ["a", "b"]}, "kind": "execute", "status": "in_progress"}),
             json!({"sessionUpdate": "of a later version", "toolCallId": 3}),
         ]);
         let expected = [
@@ -317,7 +322,10 @@ mod tests {
 
     #[test]
     fn only_the_agents_own_messages_are_text() {
-        let chunk = |kind: &str, text: &str| json!({"sessionUpdate": kind, "messageId": "m", "content": {"type": "text", "text": text}});
+        let chunk = |kind: &str, text: &str| {
+            json!({"sessionUpdate": kind, "messageId": "m",
+                "content": {"type": "text", "text": text}})
+        };
         let text = |text: &str| Event::Text {
             message: "m".into(),
             text: text.into(),
@@ -327,7 +335,8 @@ mod tests {
             chunk("agent_thought_chunk", "I "),
             chunk("agent_thought_chunk", "think"),
             chunk("agent_message_chunk", "so"),
-            json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "image", "data": "x"}}),
+            json!({"sessionUpdate": "agent_message_chunk",
+                "content": {"type": "image", "data": "x"}}),
             chunk("agent_message_chunk", "."),
             chunk("agent_thought_chunk", &"x".repeat(THOUGHT + 1)),
             chunk("agent_thought_chunk", "y"),
@@ -346,8 +355,10 @@ mod tests {
     #[test]
     fn what_was_used_is_told_with_what_was_told_before() {
         let mut told = events(&[
-            json!({"sessionUpdate": "usage_update", "used": 5, "size": 9, "cost": {"amount": 0.25, "currency": "EUR"}}),
-            json!({"sessionUpdate": "usage_update", "used": 5, "size": 9, "cost": {"amount": 0.25, "currency": "USD"}}),
+            json!({"sessionUpdate": "usage_update", "used": 5, "size": 9,
+                "cost": {"amount": 0.25, "currency": "EUR"}}),
+            json!({"sessionUpdate": "usage_update", "used": 5, "size": 9,
+                "cost": {"amount": 0.25, "currency": "USD"}}),
         ]);
         let mut usage = Usage {
             cost: Some(MicroUsd(250_000)),
@@ -360,7 +371,9 @@ mod tests {
             ..Updates::default()
         };
         told.clear();
-        let answer = json!({"stopReason": "end_turn", "usage": {"inputTokens": 6, "outputTokens": 3, "thoughtTokens": 2, "cachedReadTokens": 4}});
+        let answer = json!({"stopReason": "end_turn",
+            "usage": {"inputTokens": 6, "outputTokens": 3, "thoughtTokens": 2,
+            "cachedReadTokens": 4}});
         if let Value::Object(answer) = answer {
             state.over(&answer, &mut told);
         }
@@ -380,7 +393,8 @@ mod tests {
         let mut events = Vec::new();
         let mut state = Updates::default();
         for n in 0..1_000 {
-            let update = json!({"sessionUpdate": "tool_call", "toolCallId": n.to_string(), "title": long.get(..100_000), "rawOutput": "o"});
+            let update = json!({"sessionUpdate": "tool_call", "toolCallId": n.to_string(),
+                "title": long.get(..100_000), "rawOutput": "o"});
             if let Value::Object(update) = update {
                 state.update(&update, &mut events);
             }

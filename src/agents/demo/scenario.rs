@@ -69,7 +69,9 @@ complain() {
 check_line() {
     case $1 in
         "<<<<<<< "* | ">>>>>>> "*) complain "a conflict marker remains" ;;
-        "link: "*) [ -f "pages/${1#link: }.txt" ] || complain "the link to '${1#link: }' leads nowhere" ;;
+        "link: "*)
+            [ -f "pages/${1#link: }.txt" ] || complain "the link to '${1#link: }' leads nowhere"
+            ;;
     esac
     [ ${#1} -le 60 ] || complain "a line is longer than 60 characters"
 }

@@ -228,10 +228,13 @@ fn go_on(input: &PromptInput, is_changed: bool) -> String {
 }
 
 const PLACE: &str = "\
-You work on one idea in your own git worktree, which is your current directory. Other agents work on other ideas in their worktrees at the same time.
+You work on one idea in your own git worktree, which is your current directory. Other agents work \
+on other ideas in their worktrees at the same time.
 
-- Work only in this directory. Commit early and often: committed work survives whatever happens to you.
-- Never push. Never switch to, change or delete another branch. Never touch other worktrees or `.swarm/`.
+- Work only in this directory. Commit early and often: committed work survives whatever happens to \
+you.
+- Never push. Never switch to, change or delete another branch. Never touch other worktrees or \
+`.swarm/`.
 - Leave no process running when you end.
 - Nobody reads along, so do not ask and wait: decide, or use a signal as described below.
 ";
@@ -240,25 +243,34 @@ You work on one idea in your own git worktree, which is your current directory. 
 const SIGNALS: &str = "\
 ### Signals
 
-You talk to swarm, the program that started you, with signals in your normal output. Put each signal on its own line.
+You talk to swarm, the program that started you, with signals in your normal output. Put each \
+signal on its own line.
 
-- The idea is finished and committed: give the signal `<swarm>COMPLETE</swarm>` once, at the very end.
+- The idea is finished and committed: give the signal `<swarm>COMPLETE</swarm>` once, at the very \
+end.
 - You made progress: the signal `<swarm>PROGRESS:40</swarm>` reports that 40 percent is done.
 - You cannot continue: the signal `<swarm>BLOCKED:reason</swarm>` returns the idea with your reason.
-- A person must decide: the signal `<swarm>NEEDS_HUMAN:question</swarm>` asks them; you continue after they answer.
-- You learned something that every agent here should know: use `<swarm>LEARNING_GLOBAL:one sentence</swarm>` to share it.
-- You learned something that only you need next time: use `<swarm>LEARNING_LOCAL:one sentence</swarm>` to keep it.
+- A person must decide: the signal `<swarm>NEEDS_HUMAN:question</swarm>` asks them; you continue \
+after they answer.
+- You learned something that every agent here should know: use `<swarm>LEARNING_GLOBAL:one \
+sentence</swarm>` to share it.
+- You learned something that only you need next time: use `<swarm>LEARNING_LOCAL:one \
+sentence</swarm>` to keep it.
 
-If you end without a signal, swarm starts you again, and you continue from the state of the worktree.
+If you end without a signal, swarm starts you again, and you continue from the state of the \
+worktree.
 ";
 
 const RESOLVER_SIGNALS: &str = "\
 ### Signals
 
-You talk to swarm, the program that started you, with signals in your normal output. Put each signal on its own line.
+You talk to swarm, the program that started you, with signals in your normal output. Put each \
+signal on its own line.
 
-- The conflict is resolved in every file: give the signal `<swarm>RESOLVED</swarm>` once, at the very end.
-- You cannot keep both sides: the signal `<swarm>NEEDS_HUMAN:question</swarm>` leaves the decision to a person.
+- The conflict is resolved in every file: give the signal `<swarm>RESOLVED</swarm>` once, at the \
+very end.
+- You cannot keep both sides: the signal `<swarm>NEEDS_HUMAN:question</swarm>` leaves the decision \
+to a person.
 ";
 
 fn how_to_work(input: &PromptInput) -> String {

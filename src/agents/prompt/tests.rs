@@ -223,12 +223,14 @@ fn texts() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn repeating_any_prompt_sends_no_signal(idea in texts(), rule in texts(), message in texts(), output in texts()) {
+    fn repeating_any_prompt_sends_no_signal(idea in texts(), rule in texts(), message in texts(),
+        output in texts()) {
         let prompt = build(&PromptInput {
             idea_text: idea,
             shared_rules: vec![("a.md".into(), rule)],
             messages: vec![message],
-            feedback: Some(GateFeedback { command: "c".into(), exit_code: Some(1), output_tail: output }),
+            feedback: Some(GateFeedback { command: "c".into(), exit_code: Some(1),
+                output_tail: output }),
             ..example()
         });
         prop_assert_eq!(heard_in(&prompt), []);

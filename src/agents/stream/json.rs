@@ -67,7 +67,8 @@ mod tests {
     #[test]
     fn another_type_is_as_good_as_missing() {
         let Value::Object(it) = serde_json::json!({
-            "t": "x", "n": 3, "neg": -1, "l": [{"a": 1}, 2, "y"], "b": [{"text": "p"}, {"type": "image"}, {"text": "q"}]
+            "t": "x", "n": 3, "neg": -1, "l": [{"a": 1}, 2, "y"],
+                "b": [{"text": "p"}, {"type": "image"}, {"text": "q"}]
         }) else {
             panic!("an object");
         };

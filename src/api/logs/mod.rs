@@ -43,7 +43,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// Read an agent's output as text for people, with a line `==> RUN <==` before each run;
 /// `raw=true` gives the output unchanged.
 #[utoipa::path(
-    get, path = "/agents/{id}/logs", tag = "agents", params(("id" = String, Path, description = "The agent"), LogQuery),
+    get, path = "/agents/{id}/logs", tag = "agents",
+        params(("id" = String, Path, description = "The agent"), LogQuery),
     responses(
         (status = 200, body = String, content_type = "text/plain"),
         (status = "default", description = "Refused or failed", body = super::error::ErrorBody),

@@ -331,7 +331,8 @@ mod tests {
             ended: bool,
             wanted in 0_u64..50,
         ) {
-            let mut whole = lines.iter().map(|line| line.repeat(repeat)).collect::<Vec<_>>().join("\n");
+            let mut whole = lines.iter().map(|line| line.repeat(repeat)).collect::<Vec<_>>()
+                .join("\n");
             if ended { whole.push('\n'); }
             let dir = tempfile::tempdir().unwrap();
             let id = run(dir.path(), "r1", whole.as_bytes(), b"");

@@ -18,7 +18,8 @@ use crate::view::{self, AgentView};
 type Context = State<Arc<ApiContext>>;
 
 /// List all agents, including ended ones, oldest first.
-#[utoipa::path(get, path = "/agents", tag = "agents", responses((status = 200, body = Vec<view::AgentView>)))]
+#[utoipa::path(get, path = "/agents", tag = "agents",
+    responses((status = 200, body = Vec<view::AgentView>)))]
 pub(super) async fn list(State(context): Context) -> Json<Vec<AgentView>> {
     Json(context.handle.read(view::agents))
 }
@@ -27,7 +28,8 @@ pub(super) async fn list(State(context): Context) -> Json<Vec<AgentView>> {
 #[utoipa::path(
     get, path = "/agents/{id}", tag = "agents", params(("id" = String, Path, description = "The \
         agent")),
-    responses((status = 200, body = view::AgentView), (status = "default", description = "Refused", body = ErrorBody)),
+    responses((status = 200, body = view::AgentView),
+        (status = "default", description = "Refused", body = ErrorBody)),
 )]
 pub(super) async fn show(
     State(context): Context,
@@ -40,8 +42,10 @@ pub(super) async fn show(
 
 /// Stop an agent. Its idea becomes pending again and its worktree is kept.
 #[utoipa::path(
-    post, path = "/agents/{id}/stop", tag = "agents", params(("id" = String, Path, description = "The agent")),
-    responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
+    post, path = "/agents/{id}/stop", tag = "agents",
+        params(("id" = String, Path, description = "The agent")),
+    responses((status = 200, body = Done),
+        (status = "default", description = "Refused or failed", body = ErrorBody)),
 )]
 pub(super) async fn stop(
     State(context): Context,
@@ -54,8 +58,10 @@ pub(super) async fn stop(
 /// Stop an agent and give its place to another pending idea. Its work is committed, and its own
 /// idea becomes pending again and continues from that work.
 #[utoipa::path(
-    post, path = "/agents/{id}/redirect", tag = "agents", request_body = Redirect, params(("id" = String, Path, description = "The agent")),
-    responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
+    post, path = "/agents/{id}/redirect", tag = "agents", request_body = Redirect,
+        params(("id" = String, Path, description = "The agent")),
+    responses((status = 200, body = Done),
+        (status = "default", description = "Refused or failed", body = ErrorBody)),
 )]
 pub(super) async fn redirect(
     State(context): Context,
@@ -72,8 +78,10 @@ pub(super) async fn redirect(
 
 /// Send an agent a message with its next prompt.
 #[utoipa::path(
-    post, path = "/agents/{id}/say", tag = "agents", request_body = Say, params(("id" = String, Path, description = "The agent")),
-    responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
+    post, path = "/agents/{id}/say", tag = "agents", request_body = Say,
+        params(("id" = String, Path, description = "The agent")),
+    responses((status = 200, body = Done),
+        (status = "default", description = "Refused or failed", body = ErrorBody)),
 )]
 pub(super) async fn say(
     State(context): Context,

@@ -20,7 +20,8 @@ use crate::domain::ids::CheckpointName;
 type Context = State<Arc<ApiContext>>;
 
 /// List all checkpoints, oldest first, without their states.
-#[utoipa::path(get, path = "/checkpoints", tag = "checkpoints", responses((status = 200, body = Vec<schema::Checkpoint>)))]
+#[utoipa::path(get, path = "/checkpoints", tag = "checkpoints",
+    responses((status = 200, body = Vec<schema::Checkpoint>)))]
 pub(super) async fn list(State(context): Context) -> Result<Json<Vec<Value>>, ApiError> {
     context
         .control
@@ -32,8 +33,10 @@ pub(super) async fn list(State(context): Context) -> Result<Json<Vec<Value>>, Ap
 
 /// Show one checkpoint.
 #[utoipa::path(
-    get, path = "/checkpoints/{name}", tag = "checkpoints", params(("name" = String, Path, description = "The checkpoint's name")),
-    responses((status = 200, body = schema::Checkpoint), (status = "default", description = "Refused or failed", body = ErrorBody)),
+    get, path = "/checkpoints/{name}", tag = "checkpoints",
+        params(("name" = String, Path, description = "The checkpoint's name")),
+    responses((status = 200, body = schema::Checkpoint),
+        (status = "default", description = "Refused or failed", body = ErrorBody)),
 )]
 pub(super) async fn show(
     State(context): Context,
@@ -62,7 +65,8 @@ fn known(context: &ApiContext, name: &CheckpointName) -> Result<(), ApiError> {
 /// Create a checkpoint. The answer waits until it is created.
 #[utoipa::path(
     post, path = "/checkpoints", tag = "checkpoints", request_body = NewCheckpoint,
-    responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
+    responses((status = 200, body = Done),
+        (status = "default", description = "Refused or failed", body = ErrorBody)),
 )]
 pub(super) async fn create(
     State(context): Context,
@@ -75,8 +79,10 @@ pub(super) async fn create(
 
 /// Delete a checkpoint with its file, tag and references.
 #[utoipa::path(
-    delete, path = "/checkpoints/{name}", tag = "checkpoints", params(("name" = String, Path, description = "The checkpoint's name")),
-    responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
+    delete, path = "/checkpoints/{name}", tag = "checkpoints",
+        params(("name" = String, Path, description = "The checkpoint's name")),
+    responses((status = 200, body = Done),
+        (status = "default", description = "Refused or failed", body = ErrorBody)),
 )]
 pub(super) async fn delete(
     State(context): Context,
@@ -89,8 +95,10 @@ pub(super) async fn delete(
 
 /// Show what a rollback would change.
 #[utoipa::path(
-    get, path = "/checkpoints/{name}/preview", tag = "checkpoints", params(("name" = String, Path, description = "The checkpoint's name")),
-    responses((status = 200, body = schema::RollbackPreview), (status = "default", description = "Refused or failed", body = ErrorBody)),
+    get, path = "/checkpoints/{name}/preview", tag = "checkpoints",
+        params(("name" = String, Path, description = "The checkpoint's name")),
+    responses((status = 200, body = schema::RollbackPreview),
+        (status = "default", description = "Refused or failed", body = ErrorBody)),
 )]
 pub(super) async fn preview(
     State(context): Context,

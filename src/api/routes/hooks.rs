@@ -20,7 +20,8 @@ type Context = State<Arc<ApiContext>>;
 /// List the hooks, whether each may run, and how its last call ended.
 #[utoipa::path(
     get, path = "/hooks", tag = "hooks",
-    responses((status = 200, body = Vec<schema::Hook>), (status = "default", description = "Refused or failed", body = ErrorBody)),
+    responses((status = 200, body = Vec<schema::Hook>),
+        (status = "default", description = "Refused or failed", body = ErrorBody)),
 )]
 pub(super) async fn list(State(context): Context) -> Result<Json<Vec<HookView>>, ApiError> {
     let hooks = context.control.hooks().await;
@@ -34,7 +35,8 @@ pub(super) async fn list(State(context): Context) -> Result<Json<Vec<HookView>>,
 #[utoipa::path(
     post, path = "/hooks/{hook}/approve", tag = "hooks", request_body = ApproveHook,
     params(("hook" = String, Path, description = "The hook's name")),
-    responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
+    responses((status = 200, body = Done),
+        (status = "default", description = "Refused or failed", body = ErrorBody)),
 )]
 pub(super) async fn approve(
     State(context): Context,

@@ -22,7 +22,8 @@ type Context = State<Arc<ApiContext>>;
 /// List the ideas, oldest first.
 #[utoipa::path(
     get, path = "/ideas", tag = "ideas", params(IdeaFilter),
-    responses((status = 200, body = Vec<view::IdeaView>), (status = "default", description = "Refused", body = ErrorBody)),
+    responses((status = 200, body = Vec<view::IdeaView>),
+        (status = "default", description = "Refused", body = ErrorBody)),
 )]
 pub(super) async fn list(
     State(context): Context,
@@ -38,7 +39,8 @@ pub(super) async fn list(
 /// Add an idea to the backlog.
 #[utoipa::path(
     post, path = "/ideas", tag = "ideas", request_body = AddIdea,
-    responses((status = 201, body = Added), (status = "default", description = "Refused or failed", body = ErrorBody)),
+    responses((status = 201, body = Added),
+        (status = "default", description = "Refused or failed", body = ErrorBody)),
 )]
 pub(super) async fn add(
     State(context): Context,
@@ -67,7 +69,8 @@ fn nothing_added() -> ApiError {
 #[utoipa::path(
     get, path = "/ideas/{id}", tag = "ideas", params(("id" = String, Path, description = "The \
         idea")),
-    responses((status = 200, body = view::IdeaDetail), (status = "default", description = "Refused", body = ErrorBody)),
+    responses((status = 200, body = view::IdeaDetail),
+        (status = "default", description = "Refused", body = ErrorBody)),
 )]
 pub(super) async fn show(
     State(context): Context,
@@ -80,7 +83,8 @@ pub(super) async fn show(
 
 /// Change an idea.
 #[utoipa::path(
-    patch, path = "/ideas/{id}", tag = "ideas", request_body = EditIdea, params(("id" = String, Path, description = "The idea")),
+    patch, path = "/ideas/{id}", tag = "ideas", request_body = EditIdea,
+        params(("id" = String, Path, description = "The idea")),
     responses((status = 200, body = Edited), (status = "default", description = "Refused or \
         failed", body = ErrorBody)),
 )]
@@ -98,8 +102,10 @@ pub(super) async fn edit(
 /// Give a failed, timed-out or blocked idea a fresh start, or continue an attempt that waits for a
 /// person.
 #[utoipa::path(
-    post, path = "/ideas/{id}/retry", tag = "ideas", params(("id" = String, Path, description = "The idea")),
-    responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
+    post, path = "/ideas/{id}/retry", tag = "ideas",
+        params(("id" = String, Path, description = "The idea")),
+    responses((status = 200, body = Done),
+        (status = "default", description = "Refused or failed", body = ErrorBody)),
 )]
 pub(super) async fn retry(
     State(context): Context,
@@ -111,8 +117,10 @@ pub(super) async fn retry(
 
 /// Cancel an idea and stop the agent that works on it.
 #[utoipa::path(
-    post, path = "/ideas/{id}/cancel", tag = "ideas", params(("id" = String, Path, description = "The idea")),
-    responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
+    post, path = "/ideas/{id}/cancel", tag = "ideas",
+        params(("id" = String, Path, description = "The idea")),
+    responses((status = 200, body = Done),
+        (status = "default", description = "Refused or failed", body = ErrorBody)),
 )]
 pub(super) async fn cancel(
     State(context): Context,
@@ -124,8 +132,10 @@ pub(super) async fn cancel(
 
 /// Start an idea now, even in semi-auto mode.
 #[utoipa::path(
-    post, path = "/ideas/{id}/assign", tag = "ideas", request_body = AssignIdea, params(("id" = String, Path, description = "The idea")),
-    responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
+    post, path = "/ideas/{id}/assign", tag = "ideas", request_body = AssignIdea,
+        params(("id" = String, Path, description = "The idea")),
+    responses((status = 200, body = Done),
+        (status = "default", description = "Refused or failed", body = ErrorBody)),
 )]
 pub(super) async fn assign(
     State(context): Context,

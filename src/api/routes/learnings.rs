@@ -9,7 +9,8 @@ use crate::api::ApiContext;
 use crate::view::{self, LearningView};
 
 /// List what agents have learned, oldest first.
-#[utoipa::path(get, path = "/learnings", tag = "learnings", responses((status = 200, body = Vec<view::LearningView>)))]
+#[utoipa::path(get, path = "/learnings", tag = "learnings",
+    responses((status = 200, body = Vec<view::LearningView>)))]
 pub(super) async fn list(State(context): State<Arc<ApiContext>>) -> Json<Vec<LearningView>> {
     Json(context.handle.read(view::learnings))
 }

@@ -18,7 +18,8 @@ use crate::view::{self, MergeView};
 type Context = State<Arc<ApiContext>>;
 
 /// List the merge queue in order.
-#[utoipa::path(get, path = "/merges", tag = "merges", responses((status = 200, body = Vec<view::MergeView>)))]
+#[utoipa::path(get, path = "/merges", tag = "merges",
+    responses((status = 200, body = Vec<view::MergeView>)))]
 pub(super) async fn list(State(context): Context) -> Json<Vec<MergeView>> {
     Json(context.handle.read(view::merges))
 }
@@ -26,7 +27,8 @@ pub(super) async fn list(State(context): Context) -> Json<Vec<MergeView>> {
 /// Choose what happens to waiting work after the target was force-pushed.
 #[utoipa::path(
     post, path = "/merges/target", tag = "merges", request_body = SettleTarget,
-    responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
+    responses((status = 200, body = Done),
+        (status = "default", description = "Refused or failed", body = ErrorBody)),
 )]
 pub(super) async fn target(
     State(context): Context,
@@ -38,9 +40,11 @@ pub(super) async fn target(
 
 /// Retry a waiting merge now, or approve one that waits for approval.
 #[utoipa::path(
-    post, path = "/merges/{idea}/retry", tag = "merges", params(("idea" = String, Path, description = "The idea whose \
+    post, path = "/merges/{idea}/retry", tag = "merges",
+        params(("idea" = String, Path, description = "The idea whose \
         merge")),
-    responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
+    responses((status = 200, body = Done),
+        (status = "default", description = "Refused or failed", body = ErrorBody)),
 )]
 pub(super) async fn retry(
     State(context): Context,
@@ -53,9 +57,11 @@ pub(super) async fn retry(
 /// Continue a merge after its conflict was resolved in the worktree. The answer waits up to a
 /// minute for the check; 409 `NOT_RESOLVED` says what is still in conflict.
 #[utoipa::path(
-    post, path = "/merges/{idea}/resolve", tag = "merges", params(("idea" = String, Path, description = "The idea whose \
+    post, path = "/merges/{idea}/resolve", tag = "merges",
+        params(("idea" = String, Path, description = "The idea whose \
         merge")),
-    responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
+    responses((status = 200, body = Done),
+        (status = "default", description = "Refused or failed", body = ErrorBody)),
 )]
 pub(super) async fn resolve(
     State(context): Context,

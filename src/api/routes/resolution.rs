@@ -69,7 +69,8 @@ fn pending(state: &State, id: &IdeaId) -> Option<EffectId> {
     found.map(|(effect, _)| *effect)
 }
 
-/// Follows the log to the verdict: the last one before a known effect finished, otherwise the first.
+/// Follows the log to the verdict: the last one before a known effect finished, otherwise the
+/// first.
 async fn judged(
     mut feed: Feed,
     id: &IdeaId,

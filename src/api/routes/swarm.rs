@@ -30,7 +30,8 @@ pub(super) async fn healthz(State(context): Context) -> Json<Health> {
 }
 
 /// Show the swarm at a glance.
-#[utoipa::path(get, path = "/status", tag = "swarm", responses((status = 200, body = view::StatusView)))]
+#[utoipa::path(get, path = "/status", tag = "swarm",
+    responses((status = 200, body = view::StatusView)))]
 pub(super) async fn status(State(context): Context) -> Json<StatusView> {
     let branch = context.handle.read(|state| {
         let settings = state.settings.as_deref();
@@ -53,7 +54,8 @@ pub(super) async fn status(State(context): Context) -> Json<StatusView> {
 /// Start nothing new, and hold agents after their current iteration. A pause survives a restart.
 #[utoipa::path(
     post, path = "/pause", tag = "swarm", request_body = Pause,
-    responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
+    responses((status = 200, body = Done),
+        (status = "default", description = "Refused or failed", body = ErrorBody)),
 )]
 pub(super) async fn pause(
     State(context): Context,
@@ -66,7 +68,8 @@ pub(super) async fn pause(
 /// Resume after a pause.
 #[utoipa::path(
     post, path = "/resume", tag = "swarm",
-    responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
+    responses((status = 200, body = Done),
+        (status = "default", description = "Refused or failed", body = ErrorBody)),
 )]
 pub(super) async fn resume(
     State(context): Context,
@@ -78,7 +81,8 @@ pub(super) async fn resume(
 /// Reload the configuration. An invalid one is refused, and the previous one stays in force.
 #[utoipa::path(
     post, path = "/config/reload", tag = "swarm",
-    responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
+    responses((status = 200, body = Done),
+        (status = "default", description = "Refused or failed", body = ErrorBody)),
 )]
 pub(super) async fn reload(
     State(context): Context,
@@ -107,7 +111,8 @@ impl From<ReloadError> for ApiError {
 /// when the names are gone; their content may still be being deleted.
 #[utoipa::path(
     post, path = "/clean", tag = "swarm", request_body = Clean,
-    responses((status = 200, body = schema::CleanReport), (status = "default", description = "Refused or failed", body = ErrorBody)),
+    responses((status = 200, body = schema::CleanReport),
+        (status = "default", description = "Refused or failed", body = ErrorBody)),
 )]
 pub(super) async fn clean(
     State(context): Context,
@@ -126,7 +131,8 @@ pub(super) async fn clean(
 /// state lock is free.
 #[utoipa::path(
     post, path = "/shutdown", tag = "swarm", request_body = Shutdown,
-    responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
+    responses((status = 200, body = Done),
+        (status = "default", description = "Refused or failed", body = ErrorBody)),
 )]
 pub(super) async fn shutdown(
     State(context): Context,

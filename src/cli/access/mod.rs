@@ -220,7 +220,8 @@ impl Access {
         }
     }
 
-    /// Executes a command. The answer has the `seq` of its last event and, for a new idea, its `id`.
+    /// Executes a command. The answer has the `seq` of its last event and, for a new idea, its
+    /// `id`.
     pub fn execute(&mut self, command: &Command) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.execute(command),

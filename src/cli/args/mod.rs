@@ -30,7 +30,8 @@ fn exit_codes_and_first_steps() -> String {
 /// Run a backlog of ideas through coding agents in parallel git worktrees, land what passes the
 /// project's own checks, and lose nothing.
 #[derive(Debug, Parser)]
-#[command(name = "swarm", version, after_help = exit_codes_and_first_steps(), propagate_version = false, max_term_width = 100)]
+#[command(name = "swarm", version, after_help = exit_codes_and_first_steps(),
+    propagate_version = false, max_term_width = 100)]
 pub struct Cli {
     /// The options of every command.
     #[command(flatten)]

@@ -61,7 +61,8 @@ pub struct Show {
 /// `agent logs`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Without a daemon, `logs`, `list` and `show` print what is recorded and exit with code 3.
+    after_help = "Without a daemon, `logs`, `list` and `show` print what is recorded and exit with \
+code 3.
 
 Examples:
   $ swarm agent logs ed-002
@@ -95,11 +96,15 @@ pub struct Stop {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 What happens to the two ideas:
-  The agent is stopped, and its uncommitted changes become a WIP commit on its branch. Its idea becomes pending again, without a \
+  The agent is stopped, and its uncommitted changes become a WIP commit on its branch. Its idea \
+becomes pending again, without a \
   penalty. The other idea starts next, with an agent of the same profile.
-  By default, that agent takes over the worktree and the work committed in it, so what it lands includes that work. The first \
-  idea's work is also kept as refs/swarm/rescue/redirected-AGENT-IDEA; its next attempt starts from there, in a worktree of its own.
-  With --new-worktree, the worktree stays with the first idea. The other idea starts from the target, or from its own earlier work.
+  By default, that agent takes over the worktree and the work committed in it, so what it lands \
+includes that work. The first \
+  idea's work is also kept as refs/swarm/rescue/redirected-AGENT-IDEA; its next attempt starts \
+from there, in a worktree of its own.
+  With --new-worktree, the worktree stays with the first idea. The other idea starts from the \
+target, or from its own earlier work.
 
 Examples:
   $ swarm agent redirect ed-002 idea-007
@@ -117,8 +122,10 @@ pub struct Redirect {
 /// `agent say`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The message is kept, across restarts too, until a prompt delivers it. If that iteration is interrupted, the message is sent again. \
-If the agent ends first, the next attempt at its idea gets the message. Work that is already in the merge queue lands without reading it. \
+The message is kept, across restarts too, until a prompt delivers it. If that iteration is \
+interrupted, the message is sent again. \
+If the agent ends first, the next attempt at its idea gets the message. Work that is already in \
+the merge queue lands without reading it. \
 `swarm agent show ID` shows whether a message was accepted, delivered or seen.
 
 Examples:

@@ -17,12 +17,17 @@ use crate::domain::time::Timestamp;
 #[command(after_help = "Removed:
   .swarm/runs/         output of attempts at done or cancelled ideas, after retention.runsDays
   .swarm/state/        backup copies (torn-*, doctor-*) older than 90 days
-  .swarm/worktrees/    repositories kept from agents' worktrees, after retention.runsDays; the pool and leftovers, if no daemon is running
-Never removed: the event log, snapshots, checkpoints, branches, and work under refs/swarm/rescue/, which is only counted.
-The daemon removes old output by itself once a day. If a daemon is running, it does the cleaning, and may still be deleting after the command returns.
+  .swarm/worktrees/    repositories kept from agents' worktrees, after retention.runsDays; the \
+pool and leftovers, if no daemon is running
+Never removed: the event log, snapshots, checkpoints, branches, and work under refs/swarm/rescue/, \
+which is only counted.
+The daemon removes old output by itself once a day. If a daemon is running, it does the cleaning, \
+and may still be deleting after the command returns.
 
---json: {\"dryRun\",\"removed\":[{\"kind\",\"path\",\"bytes\",\"reason\"}],\"bytes\",\"kept\":{\"runs\",\"copies\",\"repositories\",\"worktrees\",\"rescue\":{\"count\",\"oldest\"}}}; \
-`kept` counts by reason; \"failed\":[{\"path\",\"error\"}] lists what could not be removed (exit code 1).
+--json: {\"dryRun\",\"removed\":[{\"kind\",\"path\",\"bytes\",\"reason\"}],\"bytes\",\
+\"kept\":{\"runs\",\"copies\",\"repositories\",\"worktrees\",\"rescue\":{\"count\",\"oldest\"}}}; \
+`kept` counts by reason; \"failed\":[{\"path\",\"error\"}] lists what could not be removed (exit \
+code 1).
 
 Examples:
   $ swarm clean --dry-run
@@ -177,8 +182,10 @@ mod tests {
         let output = Output::plain(Box::new(Vec::new()), Box::new(Vec::new()), false);
         let report = json!({
             "dryRun": true, "bytes": 4096,
-            "removed": [{"kind": "run", "path": ".swarm/runs/r0001\u{1b}[2J", "bytes": 4096, "reason": "over"}],
-            "kept": {"runs": {"inUse": 1, "young": 2}, "copies": {}, "rescue": {"count": 3, "oldest": "2026-01-31T23:59:59.123Z"}},
+            "removed": [{"kind": "run", "path": ".swarm/runs/r0001\u{1b}[2J", "bytes": 4096,
+                "reason": "over"}],
+            "kept": {"runs": {"inUse": 1, "young": 2}, "copies": {},
+                "rescue": {"count": 3, "oldest": "2026-01-31T23:59:59.123Z"}},
         });
         let page = page(&output, &report).join("\n");
         assert!(!page.contains('\u{1b}'), "{page}");

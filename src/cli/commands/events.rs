@@ -27,7 +27,8 @@ pub struct Events {
     #[arg(long, value_name = "SEQ", default_value_t)]
     pub since: u64,
     /// Print only events of this kind.
-    #[arg(long, value_name = "KIND", hide_possible_values = true, value_parser = PossibleValuesParser::new(KINDS))]
+    #[arg(long, value_name = "KIND", hide_possible_values = true,
+        value_parser = PossibleValuesParser::new(KINDS))]
     pub kind: Option<String>,
 }
 

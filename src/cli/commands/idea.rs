@@ -92,7 +92,8 @@ Examples:
   $ swarm idea edit idea-003 --text \"add a --version flag and a test\"
   $ swarm idea edit idea-003 --after idea-001,idea-002 --priority=-5
   $ swarm idea edit idea-003 --no-after --no-tags")]
-#[command(group(ArgGroup::new("change").required(true).multiple(true).args(["text", "after", "no_after", "tags", "no_tags", "priority"])))]
+#[command(group(ArgGroup::new("change").required(true).multiple(true)
+    .args(["text", "after", "no_after", "tags", "no_tags", "priority"])))]
 pub struct Edit {
     /// The idea.
     pub id: IdeaId,
@@ -119,8 +120,10 @@ pub struct Edit {
 /// `idea retry`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The next attempt starts with no crashes and no waiting time counted, and with its full iterations and timeout. It continues from the \
-last attempt's work and gets the output of the last check. Earlier failures still lower the idea's score.
+The next attempt starts with no crashes and no waiting time counted, and with its full iterations \
+and timeout. It continues from the \
+last attempt's work and gets the output of the last check. Earlier failures still lower the idea's \
+score.
 
 Example:
   $ swarm idea retry idea-003")]

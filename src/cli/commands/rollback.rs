@@ -144,7 +144,11 @@ fn commands(preview: &Value) -> Vec<&str> {
 /// The title of each section, the list it shows, and one entry as a line.
 const SECTIONS: [(&str, &str, fn(&Value) -> String); 6] = [
     ("ideas to restore", "ideasReverted", idea_line),
-    ("commits to remove from the target", "commitsLost", commit_line),
+    (
+        "commits to remove from the target",
+        "commitsLost",
+        commit_line,
+    ),
     ("commits to bring back", "commitsRegained", commit_line),
     (
         "agents to stop (their work is kept)",

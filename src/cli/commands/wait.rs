@@ -20,7 +20,8 @@ use crate::view;
 /// `wait`. Needs the daemon.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 finished; 5 ended badly (an idea is failed, timeout or blocked, or the one you wait for is cancelled); \
+    after_help = "Exit codes: 0 finished; 5 ended badly (an idea is failed, timeout or blocked, or \
+the one you wait for is cancelled); \
 6 something needs you; 1 timed out; 3 no daemon is running, or it stopped.
 
 Examples:
@@ -35,7 +36,8 @@ pub struct Wait {
     #[arg(long, value_name = "WHAT")]
     pub until: Option<Until>,
     /// Give up after this many seconds.
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
+    #[arg(long, value_name = "SECONDS",
+        value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
     pub timeout: Option<u64>,
 }
 
@@ -346,7 +348,8 @@ mod tests {
     fn a_wait_for_an_idea_that_needs_a_person_shows_the_commands() {
         let needs = json!([
             {"kind": "conflict", "ideaId": "idea-002", "message": "another", "commands": []},
-            {"kind": "question", "ideaId": "idea-001", "message": "which port?", "commands": ["swarm agent say"]},
+            {"kind": "question", "ideaId": "idea-001", "message": "which port?",
+                "commands": ["swarm agent say"]},
         ]);
         let status = json!({"rest": "busy", "ideas": {}, "needsYou": needs});
         let look = look(status, Some(json!({"status": "active"})));

@@ -214,7 +214,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_dangerous_character_survives(text in "\\PC*|[\\x00-\\x{ff}\\x{2000}-\\x{2070}\\x{e0000}-\\x{e007f}]*") {
+        fn no_dangerous_character_survives(
+            text in "\\PC*|[\\x00-\\x{ff}\\x{2000}-\\x{2070}\\x{e0000}-\\x{e007f}]*",
+        ) {
             let line = safe(&text);
             prop_assert!(!line.chars().any(is_unsafe), "{line:?}");
             let block = safe_block(&text);

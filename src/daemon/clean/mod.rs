@@ -1,9 +1,9 @@
 //! Removes what is no longer needed: all of it for `swarm clean`, old runs once a day in a daemon.
 //!
 //! `find` chooses, by the domain's rule ([`Needs`](crate::domain::retention::Needs)) on durable
-//! events; `trash` removes; `report` tells what went and what stayed; `schedule` is the daemon's part.
-//! Invariant: the event log, snapshots, checkpoints and references are never removed. Beside a
-//! running daemon nothing goes that a driver may read or move. A directory is renamed to
+//! events; `trash` removes; `report` tells what went and what stayed; `schedule` is the daemon's
+//! part. Invariant: the event log, snapshots, checkpoints and references are never removed. Beside
+//! a running daemon nothing goes that a driver may read or move. A directory is renamed to
 //! `.trash-<name>`, synced, before it is deleted, so a kill leaves no half of it.
 
 mod find;

@@ -74,8 +74,8 @@ fn log(report: &Report) {
 }
 
 impl Reloader {
-    /// `swarm clean` while this daemon runs. Returns when everything is renamed durably; the content
-    /// is deleted afterwards.
+    /// `swarm clean` while this daemon runs. Returns when everything is renamed durably; the
+    /// content is deleted afterwards.
     ///
     /// # Errors
     /// A directory cannot be listed; nothing was removed then.
@@ -100,7 +100,8 @@ fn beside_daemon(
     let context = Arc::clone(context);
     spawn_blocking(move || {
         for failure in emptied(&context, trash) {
-            tracing::warn!(path = %failure.path, error = %failure.error, "trash could not be deleted");
+            tracing::warn!(path = %failure.path, error = %failure.error,
+                "trash could not be deleted");
         }
     });
     Ok(report)

@@ -1,6 +1,7 @@
 //! Deletes in two steps: renames to trash durably, then deletes the content. Called by `clean`.
 //!
-//! Invariant: under its own name a directory is complete or gone, even after a kill or power failure.
+//! Invariant: under its own name a directory is complete or gone, even after a kill or power
+//! failure.
 
 use std::fs::{self, File};
 use std::io;

@@ -189,7 +189,8 @@ mod tests {
     #[test]
     fn unreported_tokens_count_towards_no_budget() {
         let budget = json!({"tokensPerIdea": 1000, "tokensPerDay": 5000});
-        insta::assert_snapshot!(reports(&budget, &json!({})), @"runs of `command` do not count towards \
+        insta::assert_snapshot!(reports(&budget, &json!({})),
+            @"runs of `command` do not count towards \
             budget.tokensPerIdea and budget.tokensPerDay: it does not report its usage");
         let budget = json!({"tokensPerIdea": 1000, "hardStop": true});
         insta::assert_snapshot!(reports(&budget, &json!({})), @r"

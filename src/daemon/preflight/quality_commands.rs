@@ -66,7 +66,8 @@ impl Preflight<'_> {
         }
         let args = ["-c", "command -v \"$0\"", program].map(str::to_owned);
         let answer = process::query_program(Path::new("/bin/sh"), &args, env, self.root, TIMEOUT);
-        matches!(answer, Ok(Answer::Said { status, .. }) if status.code().is_some_and(|code| code != 0))
+        matches!(answer, Ok(Answer::Said { status, .. })
+            if status.code().is_some_and(|code| code != 0))
     }
 }
 

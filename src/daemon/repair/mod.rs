@@ -1,9 +1,10 @@
 //! Repairing a damaged state: the possible repairs, what each loses, and carrying one out.
 //!
 //! `evidence` gathers what is still known, `losses` compares, `lost_end` finds a truncated log,
-//! `idea_list` reads `ideas.jsonl`, and `rebuild` makes a state without a log. Called by `swarm doctor` and, for `lost_end`, at a start.
-//! Invariant: [`examine`] changes nothing and takes no lock. A repair is offered only if it can be
-//! completed; it keeps the original files, never reuses a number, and never lets an idea land twice.
+//! `idea_list` reads `ideas.jsonl`, and `rebuild` makes a state without a log. Called by `swarm
+//! doctor` and, for `lost_end`, at a start. Invariant: [`examine`] changes nothing and takes no
+//! lock. A repair is offered only if it can be completed; it keeps the original files, never reuses
+//! a number, and never lets an idea land twice.
 
 mod evidence;
 pub(super) mod idea_list;

@@ -32,7 +32,8 @@ pub(super) fn agent_run(
     let config = context.config();
     let profile = context.profile(profile).ok_or_else(|| {
         unusable(format!(
-            "the agent profile `{profile}` is not in the configuration; check it: swarm config check"
+            "the agent profile `{profile}` is not in the configuration; check it: swarm \
+            config check"
         ))
     })?;
     let attempt = handle

@@ -22,7 +22,8 @@ use crate::domain::state::State;
 use crate::git;
 use crate::process::{self, RunDir};
 
-/// Writes the run's directory. Returns the launch record too, for an agent's run in a new directory.
+/// Writes the run's directory. Returns the launch record too, for an agent's run in a new
+/// directory.
 pub(crate) async fn prepare(
     context: &Arc<DriverContext>,
     handle: &Handle,

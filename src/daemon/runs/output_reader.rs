@@ -1,9 +1,10 @@
-//! Reads an agent's output file as it grows, turns it into events and finds signals in its messages.
-//! Called by `follow`.
+//! Reads an agent's output file as it grows, turns it into events and finds signals in its
+//! messages. Called by `follow`.
 //!
 //! Invariant: always reads from the beginning of the file, so that a signal has the same offset for
-//! every reader, and repeated signals are recognised by it. The number of events is bounded: of each
-//! reading the last status word, progress and usage, and at most [`LEARNINGS`] learnings a run.
+//! every reader, and repeated signals are recognised by it. The number of events is bounded: of
+//! each reading the last status word, progress and usage, and at most [`LEARNINGS`] learnings a
+//! run.
 
 use std::io;
 use std::path::PathBuf;

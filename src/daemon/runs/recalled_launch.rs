@@ -60,8 +60,8 @@ fn logged_adapter(state: &State, run: &RunId) -> Option<AdapterKind> {
     serde_json::from_value(name.into()).ok()
 }
 
-/// Retries after transient errors (no free descriptor, a disk error), which say nothing about what a
-/// file holds.
+/// Retries after transient errors (no free descriptor, a disk error), which say nothing about what
+/// a file holds.
 async fn retry_reading(
     read: impl Fn() -> RecordFiles + Clone + Send + 'static,
 ) -> Result<RecordFiles, JoinError> {
@@ -78,8 +78,8 @@ async fn retry_reading(
     }
 }
 
-/// Takes what the directory says where that is credible, and the rest from `relaunched`: how the run
-/// would be launched now.
+/// Takes what the directory says where that is credible, and the rest from `relaunched`: how the
+/// run would be launched now.
 fn choose(
     run: &RunId,
     found: RecordFiles,

@@ -1,9 +1,10 @@
 //! Carries out one run: prepares and launches it, or adopts it, and reports its end. Called by
 //! `effects::dispatch` and at the daemon's start and end.
 //!
-//! Invariant: a repeated call gives the same report. A prepared run is launched, a live one adopted,
-//! an ended one read; if its runner was killed, what survives is ended and the run reported as lost.
-//! Files are never read on one of the daemon's worker threads, which a busy disk would block.
+//! Invariant: a repeated call gives the same report. A prepared run is launched, a live one
+//! adopted, an ended one read; if its runner was killed, what survives is ended and the run
+//! reported as lost. Files are never read on one of the daemon's worker threads, which a busy disk
+//! would block.
 
 use std::io;
 use std::path::Path;
@@ -325,7 +326,8 @@ pub(crate) fn end_all(context: &DriverContext, state: &State) {
     let runs: Vec<&RunId> = state.runs_under_way().map(|(_, it)| &it.run).collect();
     for run in &runs {
         if let Err(error) = stop_in(&context.paths.runs, run, Stop::Now) {
-            tracing::warn!(%run, %error, "a run could not be stopped; the next start takes care of it");
+            tracing::warn!(%run, %error,
+                "a run could not be stopped; the next start takes care of it");
         }
     }
     let lives = |run: &&&RunId| {

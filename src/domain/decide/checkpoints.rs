@@ -117,13 +117,17 @@ fn request_deletion(plan: &mut Plan<'_>, name: &CheckpointName, keep: Option<&Oi
 
 /// Whether this checkpoint is being made.
 pub(super) fn is_being_made(state: &State, this: &CheckpointName) -> bool {
-    state.is_pending(|effect| matches!(effect, Effect::MakeCheckpoint(effect::MakeCheckpoint { name, .. }) if name == this))
+    state.is_pending(|effect| {
+        matches!(effect, Effect::MakeCheckpoint(effect::MakeCheckpoint { name, .. })
+            if name == this)
+    })
 }
 
 pub(super) fn is_being_deleted(state: &State, this: &CheckpointName) -> bool {
-    state.is_pending(
-        |effect| matches!(effect, Effect::DeleteCheckpoint(effect::DeleteCheckpoint { name, .. }) if name == this),
-    )
+    state.is_pending(|effect| {
+        matches!(effect, Effect::DeleteCheckpoint(effect::DeleteCheckpoint { name, .. })
+            if name == this)
+    })
 }
 
 /// Requests checkpoints that are due, and the deletion of old automatic ones.

@@ -41,7 +41,10 @@ pub(super) fn add(plan: &mut Plan<'_>, new: &NewIdea) -> Result<(), Rejection> {
 
 /// Whether an inbox file is already an idea and only waits to be moved.
 fn is_taken(state: &State, file: &InboxFile) -> bool {
-    let moving = |effect: &Effect| matches!(effect, Effect::ArchiveInbox(effect::ArchiveInbox { name, sha256 }) if *name == file.name && *sha256 == file.sha256);
+    let moving = |effect: &Effect| {
+        matches!(effect, Effect::ArchiveInbox(effect::ArchiveInbox { name, sha256 })
+            if *name == file.name && *sha256 == file.sha256)
+    };
     state.owed.inbox.contains(file)
         || state.owed.inbox_failed.contains(file)
         || state.is_pending(moving)

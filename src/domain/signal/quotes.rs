@@ -43,7 +43,8 @@ pub fn shield(prompt: &str) -> String {
     let mut starts = Vec::new();
     each_closed(prompt, |lexeme| {
         if alone(lexeme) {
-            starts.extend(usize::try_from(lexeme.offset)); // always fits: it is an index into `prompt`
+            // Always fits: it is an index into `prompt`.
+            starts.extend(usize::try_from(lexeme.offset));
         }
     });
     let mut shielded = String::with_capacity(prompt.len() + starts.len() * MARK.len());

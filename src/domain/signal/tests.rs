@@ -265,7 +265,8 @@ proptest! {
         found.extend(scanner.finish());
         prop_assert_eq!(&found, &scan(&prompt, &output));
         let mut single = Scanner::new(&prompt);
-        let mut one_by_one: Vec<Found> = output.iter().flat_map(|byte| single.push(&[*byte])).collect();
+        let mut one_by_one: Vec<Found> = output.iter().flat_map(|byte| single.push(&[*byte]))
+            .collect();
         one_by_one.extend(single.finish());
         prop_assert_eq!(&one_by_one, &found);
     }
@@ -287,7 +288,8 @@ proptest! {
         let prompt = shield(&String::from_utf8_lossy(&prompt));
         let said = scan(&prompt, prompt.as_bytes());
         prop_assert!(
-            said.iter().all(|found| matches!(found.item, Item::Malformed { why: Flaw::Unclosed, .. })),
+            said.iter().all(|found|
+                matches!(found.item, Item::Malformed { why: Flaw::Unclosed, .. })),
             "{:?}", said
         );
         prop_assert_eq!(shield(&prompt), prompt);

@@ -667,7 +667,10 @@ fn a_warning_stays_until_the_quality_command_can_run() {
             );
         }
     }
-    let raised = |event: &Event| matches!(event, Event::WarningRaised(WarningRaised { key, .. }) if key == "quality-0");
+    let raised = |event: &Event| {
+        matches!(event, Event::WarningRaised(WarningRaised { key, .. })
+            if key == "quality-0")
+    };
     assert_eq!(s.log.iter().filter(|(_, event)| raised(event)).count(), 2);
 }
 

@@ -45,7 +45,10 @@ fn spend(s: &mut Scenario, cost: u64) {
 
 /// How often warnings with this key were raised.
 fn raised(s: &Scenario, wanted: &str) -> usize {
-    let raises = |event: &Event| matches!(event, Event::WarningRaised(WarningRaised { key, .. }) if key == wanted);
+    let raises = |event: &Event| {
+        matches!(event, Event::WarningRaised(WarningRaised { key, .. })
+            if key == wanted)
+    };
     s.log.iter().filter(|(_, event)| raises(event)).count()
 }
 

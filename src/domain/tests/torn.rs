@@ -225,7 +225,10 @@ fn every_beginning_with_the_same_ends_goes_on(whole: &Scenario, ends: &BTreeMap<
         assert_eq!(one.failed_attempts, 0, "after {length}: {last:?}");
         // Each run that had ended is counted, and once.
         let begun = ends.keys().filter(|run| {
-            let begins = |event: &Event| matches!(event, Event::IterationStarted(IterationStarted { run: this, .. }) if this == *run);
+            let begins = |event: &Event| {
+                matches!(event, Event::IterationStarted(IterationStarted { run: this, .. })
+                    if this == *run)
+            };
             s.log.iter().any(|(_, event)| begins(event))
         });
         assert_eq!(

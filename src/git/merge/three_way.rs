@@ -307,16 +307,21 @@ mod tests {
                 let has = |line: &String| text.split_inclusive('\n').any(|found| found == line);
                 prop_assert!(left_added.iter().chain(&right_added).all(has), "{text}");
                 prop_assert!(!left_deleted.iter().chain(&right_deleted).any(has), "{text}");
-                let kept = text.split_inclusive('\n').filter(|line| line.starts_with("base")).count();
-                let gone: std::collections::BTreeSet<_> = left_deleted.iter().chain(&right_deleted).collect();
+                let kept = text.split_inclusive('\n').filter(|line| line.starts_with("base"))
+                    .count();
+                let gone: std::collections::BTreeSet<_> = left_deleted.iter().chain(&right_deleted)
+                    .collect();
                 prop_assert_eq!(kept, length - gone.len());
             }
         }
 
         #[test]
-        fn disjoint_edits_always_merge(length in 2_usize..14, ours in any::<u16>(), theirs in any::<u16>(), kinds in proptest::collection::vec(1_u8..3, 14)) {
+        fn disjoint_edits_always_merge(length in 2_usize..14, ours in any::<u16>(),
+            theirs in any::<u16>(), kinds in proptest::collection::vec(1_u8..3, 14)) {
             let (base, ..) = side('-', &[], length);
-            let pick = |mask: u16| -> Vec<(usize, u8)> { (0..length).filter(|line| mask >> line & 1 == 1).map(|line| (line, kinds[line])).collect() };
+            let pick = |mask: u16|
+                -> Vec<(usize, u8)> { (0..length).filter(|line| mask >> line & 1 == 1)
+                .map(|line| (line, kinds[line])).collect() };
             let (left, ..) = side('o', &pick(ours & !theirs), length);
             let (right, ..) = side('t', &pick(theirs & !ours), length);
             prop_assert!(matches!(merged(&base, &left, &right), ThreeWay::Whole(_)));

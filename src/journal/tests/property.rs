@@ -82,7 +82,8 @@ proptest! {
             // Several flips may make a line that says too much, or a newer format: then nothing is
             // touched.
             Err(error) => {
-                prop_assert!(error.is_damage() && flips.len() > usize::from(zeros.is_none()) || matches!(error, JournalError::Newer { .. }), "{}", error);
+                prop_assert!(error.is_damage() && flips.len() > usize::from(zeros.is_none())
+                    || matches!(error, JournalError::Newer { .. }), "{}", error);
                 prop_assert_eq!(files(dir.path()), before);
             }
         }

@@ -215,7 +215,11 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(48))]
 
         #[test]
-        fn tail_lines_returns_the_last_lines(lines in prop::collection::vec("[a-z]{0,9}(xxxxxxxxxxxxxxxx){0,80}", 0..90), n in 0_usize..40, ended: bool) {
+        fn tail_lines_returns_the_last_lines(
+            lines in prop::collection::vec("[a-z]{0,9}(xxxxxxxxxxxxxxxx){0,80}", 0..90),
+            n in 0_usize..40,
+            ended: bool,
+        ) {
             let mut text = lines.join("\n");
             if ended && !lines.is_empty() {
                 text.push('\n');
@@ -227,7 +231,10 @@ mod tests {
         }
 
         #[test]
-        fn a_follower_neither_loses_nor_repeats_bytes(content in prop::collection::vec(any::<u8>(), 0..5000), size in 1_usize..700) {
+        fn a_follower_neither_loses_nor_repeats_bytes(
+            content in prop::collection::vec(any::<u8>(), 0..5000),
+            size in 1_usize..700,
+        ) {
             let (_dir, path) = file(&content);
             let mut follower = OutputFollower::new(&path, 0);
             let (mut all, mut buf) = (Vec::new(), vec![0; size]);

@@ -68,7 +68,8 @@ pub fn piece(piece: &str) -> Frame {
 /// An answer. Its text, if any, is block 0.
 pub fn write(answer: &Answer<'_>) -> Written {
     let mut message = json!({
-        "id": format!("msg_{}", answer.id), "type": "message", "role": "assistant", "model": answer.model,
+        "id": format!("msg_{}", answer.id), "type": "message", "role": "assistant",
+            "model": answer.model,
         "content": [], "stop_reason": null, "stop_sequence": null, "usage": usage(answer.tokens, 1),
     });
     let mut head = vec![frame(json!({"type": "message_start", "message": message}))];
@@ -86,7 +87,8 @@ pub fn write(answer: &Answer<'_>) -> Written {
     if let Some(call) = answer.call {
         let index = content.len();
         let mut block = json!({
-            "type": "tool_use", "id": format!("toolu_{}", answer.id), "name": call.name, "input": {},
+            "type": "tool_use", "id": format!("toolu_{}", answer.id), "name": call.name,
+                "input": {},
         });
         tail.push(frame(
             json!({"type": "content_block_start", "index": index, "content_block": block}),

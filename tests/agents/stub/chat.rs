@@ -40,7 +40,8 @@ pub fn tools(body: &Value) -> Vec<Tool> {
 fn chunk(id: &str, delta: &Value, reason: Option<&str>) -> Frame {
     let choice = json!({"index": 0, "delta": delta, "finish_reason": reason});
     let data = json!({
-        "id": format!("chatcmpl-{id}"), "object": "chat.completion.chunk", "created": 0, "model": "stub",
+        "id": format!("chatcmpl-{id}"), "object": "chat.completion.chunk", "created": 0,
+            "model": "stub",
         "choices": [choice],
     });
     (None, data)
@@ -68,7 +69,8 @@ pub fn write(answer: &Answer<'_>) -> Written {
     let tokens = answer.tokens;
     let input = tokens.input + tokens.cached + tokens.cache_written;
     let usage = json!({
-        "prompt_tokens": input, "completion_tokens": tokens.output, "total_tokens": input + tokens.output,
+        "prompt_tokens": input, "completion_tokens": tokens.output,
+            "total_tokens": input + tokens.output,
         "prompt_tokens_details": {"cached_tokens": tokens.cached},
     });
     let head = vec![chunk(
@@ -88,7 +90,8 @@ pub fn write(answer: &Answer<'_>) -> Written {
     last["usage"] = usage.clone();
     tail.push((None, last));
     let whole = json!({
-        "id": format!("chatcmpl-{id}"), "object": "chat.completion", "created": 0, "model": answer.model,
+        "id": format!("chatcmpl-{id}"), "object": "chat.completion", "created": 0,
+            "model": answer.model,
         "choices": [{"index": 0, "message": message, "finish_reason": reason}], "usage": usage,
     });
     Written {

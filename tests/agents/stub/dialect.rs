@@ -158,7 +158,8 @@ impl Dialect {
             }
             // The account's limit, not that of a minute: codex waits for no such.
             (Self::Responses, Some(reset)) => json!({"error": {
-                "type": "usage_limit_reached", "message": message, "plan_type": "plus", "resets_at": reset,
+                "type": "usage_limit_reached", "message": message, "plan_type": "plus",
+                    "resets_at": reset,
             }}),
             (Self::Responses | Self::Chat, _) => {
                 json!({"error": {"message": message, "type": kind, "param": null, "code": kind}})

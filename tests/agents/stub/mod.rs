@@ -402,7 +402,8 @@ fn session(request: &http::Request, body: &Value) -> Option<String> {
 
 fn models() -> Value {
     let model = json!({
-        "id": "stub", "object": "model", "type": "model", "display_name": "stub", "created": 0, "owned_by": "stub",
+        "id": "stub", "object": "model", "type": "model", "display_name": "stub", "created": 0,
+            "owned_by": "stub",
     });
     json!({"object": "list", "data": [model], "has_more": false})
 }

@@ -53,7 +53,8 @@ fn message_id(id: &str) -> String {
 /// A piece of the text.
 pub fn piece(id: &str, piece: &str) -> Frame {
     frame(json!({
-        "type": "response.output_text.delta", "item_id": message_id(id), "output_index": 0, "content_index": 0,
+        "type": "response.output_text.delta", "item_id": message_id(id), "output_index": 0,
+            "content_index": 0,
         "delta": piece,
     }))
 }
@@ -61,7 +62,8 @@ pub fn piece(id: &str, piece: &str) -> Frame {
 /// An answer. Its text, if any, is item 0.
 pub fn write(answer: &Answer<'_>) -> Written {
     let mut response = json!({
-        "id": format!("resp_{}", answer.id), "object": "response", "created_at": 0, "model": answer.model,
+        "id": format!("resp_{}", answer.id), "object": "response", "created_at": 0,
+            "model": answer.model,
         "status": "in_progress", "output": [],
     });
     let mut head = vec![frame(
@@ -78,7 +80,8 @@ pub fn write(answer: &Answer<'_>) -> Written {
     if let Some(call) = answer.call {
         let index = output.len();
         let item = json!({
-            "type": "function_call", "id": format!("fc_{}", answer.id), "call_id": format!("call_{}", answer.id),
+            "type": "function_call", "id": format!("fc_{}", answer.id),
+                "call_id": format!("call_{}", answer.id),
             "name": call.name, "arguments": call.input.to_string(), "status": "completed",
         });
         tail.push(frame(
@@ -113,20 +116,26 @@ pub fn write(answer: &Answer<'_>) -> Written {
 fn message(answer: &Answer<'_>) -> (Vec<Frame>, Vec<Frame>, Value) {
     let id = message_id(answer.id);
     let part = |text: &str| json!({"type": "output_text", "text": text, "annotations": []});
-    let item = |status: &str, content: Value| json!({"type": "message", "id": id, "role": "assistant", "status": status, "content": content});
+    let item = |status: &str, content: Value| {
+        json!({"type": "message", "id": id, "role": "assistant", "status": status,
+        "content": content})
+    };
     let done = item("completed", json!([part(answer.text)]));
     let before = vec![
         frame(json!({
-            "type": "response.output_item.added", "output_index": 0, "item": item("in_progress", json!([])),
+            "type": "response.output_item.added", "output_index": 0,
+                "item": item("in_progress", json!([])),
         })),
         frame(json!({
-            "type": "response.content_part.added", "item_id": id, "output_index": 0, "content_index": 0,
+            "type": "response.content_part.added", "item_id": id, "output_index": 0,
+                "content_index": 0,
             "part": part(""),
         })),
     ];
     let after = vec![
         frame(json!({
-            "type": "response.output_text.done", "item_id": id, "output_index": 0, "content_index": 0,
+            "type": "response.output_text.done", "item_id": id, "output_index": 0,
+                "content_index": 0,
             "text": answer.text,
         })),
         frame(json!({"type": "response.output_item.done", "output_index": 0, "item": done})),

@@ -11,11 +11,13 @@ use crate::page::root;
 
 const HEAD: &str = "# Events
 
-Everything that happens is an event in `.swarm/state/events.jsonl`. `swarm events` shows them, `swarm events --json` as one
+Everything that happens is an event in `.swarm/state/events.jsonl`. `swarm events` shows them, \
+`swarm events --json` as one
 JSON document a line, and `swarm events -f` follows them. `--kind` and `--since` choose.
 
 ```json
-{\"v\":1,\"seq\":42,\"dur\":41,\"ts\":\"2026-11-23T03:45:34.400Z\",\"kind\":\"ideaClaimed\",\"data\":{},\"crc\":\"9f31c0aa\"}
+{\"v\":1,\"seq\":42,\"dur\":41,\"ts\":\"2026-11-23T03:45:34.400Z\",\
+\"kind\":\"ideaClaimed\",\"data\":{},\"crc\":\"9f31c0aa\"}
 ```
 
 | key | meaning |
@@ -27,10 +29,12 @@ JSON document a line, and `swarm events -f` follows them. `--kind` and `--since`
 | `kind` `data` | what happened; see below |
 | `crc` | CRC-32C of the previous line's `crc` and of this line up to here |
 
-A line is at most 64 KiB. Kinds and keys are added, never removed or changed: what a version wrote, later ones read. A log that a newer
+A line is at most 64 KiB. Kinds and keys are added, never removed or changed: what a version \
+wrote, later ones read. A log that a newer
 version wrote is refused.
 
-The log consists of rotated segments, `events.FIRST-SEQ.jsonl`, and the live one, `events.jsonl`. Never edit them; read them with
+The log consists of rotated segments, `events.FIRST-SEQ.jsonl`, and the live one, `events.jsonl`. \
+Never edit them; read them with
 `swarm events`.
 
 ";

@@ -32,24 +32,31 @@ const COMMANDS: &[(&str, &str)] = &[
 
 const HEAD: &str = "# JSON
 
-With `--json` a command writes one JSON document to standard output. Where output goes on (`swarm events -f`, `swarm start --json`), it
-writes one document a line. Keys are camelCase. Times are RFC 3339 in UTC. A key may be added at any time; none changes its meaning.
+With `--json` a command writes one JSON document to standard output. Where output goes on (`swarm \
+events -f`, `swarm start --json`), it
+writes one document a line. Keys are camelCase. Times are RFC 3339 in UTC. A key may be added at \
+any time; none changes its meaning.
 
-An error is a document on standard error, and the [exit code](exit-codes.md) says what kind of error it is:
+An error is a document on standard error, and the [exit code](exit-codes.md) says what kind of \
+error it is:
 
 ```json
-{ \"error\": { \"code\": \"IDEA_UNKNOWN\", \"message\": \"...\", \"details\": \"\", \"suggestions\": [\"...\"] } }
+{ \"error\": { \"code\": \"IDEA_UNKNOWN\", \"message\": \"...\", \"details\": \"\", \
+\"suggestions\": [\"...\"] } }
 ```
 
-The daemon serves the same documents as an HTTP API on its unix socket, `.swarm/state/swarm.sock`, for your user only. If that path is too
-long for the system, the socket lies elsewhere, and `.swarm/state/daemon.json` names it. `/api/v1/openapi.json` describes the API.
+The daemon serves the same documents as an HTTP API on its unix socket, `.swarm/state/swarm.sock`, \
+for your user only. If that path is too
+long for the system, the socket lies elsewhere, and `.swarm/state/daemon.json` names it. \
+`/api/v1/openapi.json` describes the API.
 
 <!-- not run: needs curl and a daemon -->
 ```sh
 curl --unix-socket .swarm/state/swarm.sock http://swarm/api/v1/status
 ```
 
-`GET /api/v1/events` with `Accept: text/event-stream` sends each event as it comes. A client that comes back with `Last-Event-ID` misses none
+`GET /api/v1/events` with `Accept: text/event-stream` sends each event as it comes. A client that \
+comes back with `Last-Event-ID` misses none
 and gets none twice.
 
 ";

@@ -66,7 +66,10 @@ impl Sandbox {
 
     /// The landings on a branch since a commit, oldest first: commit and idea.
     pub fn landings(&self, since: &str, branch: &str) -> Vec<(String, String)> {
-        let format = "--format=%H %P|%(trailers:key=Swarm-Idea,valueonly,separator=%x2C)|%(trailers:key=Swarm-Op,valueonly,separator=%x2C)";
+        let format = concat!(
+            "--format=%H %P|%(trailers:key=Swarm-Idea,valueonly,separator=%x2C)",
+            "|%(trailers:key=Swarm-Op,valueonly,separator=%x2C)"
+        );
         let range = format!("{since}..{branch}");
         let log = self.git(&["log", "--first-parent", "--reverse", format, &range]);
         log.lines().map(landing).collect()

@@ -138,7 +138,8 @@ impl Sandbox {
             "$schema": "./config.schema.json",
             "mode": "autopilot",
             "target": "main",
-            "agents": {"maxParallel": 2, "profile": "ed", "profiles": {"ed": self.profile("agent.sh")}},
+            "agents": {"maxParallel": 2, "profile": "ed",
+                "profiles": {"ed": self.profile("agent.sh")}},
             "checkpoints": {"beforeAutopilot": false},
             "shutdown": {"graceSeconds": 1},
         });
@@ -151,7 +152,8 @@ impl Sandbox {
 
     /// The profile that runs a script of this sandbox.
     pub fn profile(&self, script: &str) -> Value {
-        json!({"adapter": "command", "command": ["sh", self.path(script)], "env": {"OUT": self.path("out")}})
+        json!({"adapter": "command", "command": ["sh", self.path(script)],
+            "env": {"OUT": self.path("out")}})
     }
 
     /// A command in this sandbox's environment and nothing else.

@@ -25,10 +25,12 @@ const LABEL: &str = "demo";
   $ swarm demo --ideas 4 --agents 2 --keep")]
 pub struct Demo {
     /// Number of ideas.
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=200))]
+    #[arg(long, value_name = "N", default_value_t = 8,
+        value_parser = clap::value_parser!(u16).range(1..=200))]
     pub ideas: u16,
     /// Number of agents at work at the same time.
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=16))]
+    #[arg(long, value_name = "N", default_value_t = 3,
+        value_parser = clap::value_parser!(u16).range(1..=16))]
     pub agents: u16,
     /// Does nothing yet: this version has no web page.
     #[arg(long)]

@@ -20,8 +20,8 @@ use check::{Check, Examination, Level};
 #[derive(Debug, Args)]
 #[command(after_help = "Exit code 1 if a check fails; warnings do not count.
 
-If acknowledged events are damaged, doctor lists the possible repairs and what each one loses. It repairs only in the way that \
-you name. The original files stay in .swarm/state/doctor-TIME/old/.
+If acknowledged events are damaged, doctor lists the possible repairs and what each one loses. It \
+repairs only in the way that you name. The original files stay in .swarm/state/doctor-TIME/old/.
 
 Examples:
   $ swarm doctor

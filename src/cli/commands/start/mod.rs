@@ -32,8 +32,10 @@ const LAST_WORDS: Duration = Duration::from_millis(400);
     reason = "each is a flag of the command line"
 )]
 #[command(
-    after_help = "One Ctrl+C, SIGTERM or closing the terminal stops the daemon gracefully: it starts no new ideas, gives running iterations up \
-to shutdown.graceSeconds to finish, and says what it waits for. A second Ctrl+C stops it at once. SIGUSR1 reloads the configuration.
+    after_help = "One Ctrl+C, SIGTERM or closing the terminal stops the daemon gracefully: it \
+starts no new ideas, gives running iterations up \
+to shutdown.graceSeconds to finish, and says what it waits for. A second Ctrl+C stops it at once. \
+SIGUSR1 reloads the configuration.
 
 Examples:
   $ swarm start

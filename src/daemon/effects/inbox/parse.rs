@@ -429,13 +429,19 @@ mod tests {
             \"'#-]{0,12}\n){0,6}(---\n)?.{0,20}") {
             match parse(&text) {
                 Ok(idea) => prop_assert!(!idea.text.trim().is_empty()),
-                Err(error) => prop_assert!(error.line >= 1 && error.line <= text.split('\n').count() + 1),
+                Err(error) => prop_assert!(error.line >= 1
+                    && error.line <= text.split('\n').count() + 1),
             }
         }
 
         #[test]
-        fn simple_front_matter_survives_a_round_trip(tags in prop::collection::vec("[a-z][a-z0-9-]{0,9}", 0..5), priority in -1000_i64..1000, text in "[a-z][a-z \n]{0,40}[a-z]") {
-            let file = format!("---\ntags: [{}]\npriority: {priority}\n---\n{text}\n", tags.join(", "));
+        fn simple_front_matter_survives_a_round_trip(
+            tags in prop::collection::vec("[a-z][a-z0-9-]{0,9}", 0..5),
+            priority in -1000_i64..1000,
+            text in "[a-z][a-z \n]{0,40}[a-z]",
+        ) {
+            let file = format!("---\ntags: [{}]\npriority: {priority}\n---\n{text}\n",
+                tags.join(", "));
             let idea = parse(&file).unwrap();
             prop_assert_eq!((idea.tags, idea.priority, idea.text), (tags, Some(priority), text));
         }

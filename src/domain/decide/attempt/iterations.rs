@@ -59,7 +59,10 @@ pub(crate) fn begin_iterations(plan: &mut Plan<'_>, settings: &Settings) {
 }
 
 fn is_being_prepared(state: &State, agent: &AgentId) -> bool {
-    let prepares = |effect: &Effect| matches!(effect, Effect::PrepareWorktree(effect::PrepareWorktree { agent: this, .. }) if this == agent);
+    let prepares = |effect: &Effect| {
+        matches!(effect, Effect::PrepareWorktree(effect::PrepareWorktree { agent: this, .. })
+            if this == agent)
+    };
     state.is_pending(prepares)
 }
 

@@ -177,7 +177,8 @@ pub(super) fn may_begin(
     let id = &attempt.idea;
     if !used.up {
         let warning = format!(
-            "{id} has used more than 80 % of its budget, {}; it stops after the iteration that uses it up",
+            "{id} has used more than 80 % of its budget, {}; it stops after the iteration that \
+            uses it up",
             used.limit
         );
         plan.warn(&key, &warning);
@@ -221,8 +222,8 @@ pub(super) fn may_resolve(
         return true;
     };
     let why = format!(
-        "its budget is used up: {}, so no agent may resolve the conflict (budget.hardStop); resolve \
-        it yourself or raise the budget, then: swarm merge retry {id}",
+        "its budget is used up: {}, so no agent may resolve the conflict (budget.hardStop); \
+        resolve it yourself or raise the budget, then: swarm merge retry {id}",
         used.words
     );
     conflict::leave_to_person(plan, agent, entry, &why);

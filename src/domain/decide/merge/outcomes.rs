@@ -371,7 +371,10 @@ pub(crate) fn resolve(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection>
             instead: Some("swarm merge list".into()),
         });
     }
-    let finishing = |effect: &Effect| matches!(effect, Effect::FinishResolution(effect::FinishResolution { idea, .. }) if idea == id);
+    let finishing = |effect: &Effect| {
+        matches!(effect, Effect::FinishResolution(effect::FinishResolution { idea, .. })
+            if idea == id)
+    };
     if plan.state.is_pending(finishing) {
         return Ok(());
     }
