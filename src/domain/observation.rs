@@ -1,5 +1,7 @@
-//! What the shell saw, always with the run or effect that it belongs to. An observation of
-//! something that is over changes nothing.
+//! Observations of the shell, each with its run or effect.
+//!
+//! Invariant: an observation about something that has ended changes nothing. `daemon` makes them,
+//! [`decide`](super::decide) decides on them.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,80 +12,80 @@ use super::signal::Signal;
 use super::usage::{Bill, Usage};
 use super::verdict::Verdict;
 
-/// Something that happened outside.
+/// Something that happened outside the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Observation {
     /// A daemon took the lock and read the log.
     DaemonStarted {
-        /// Its version.
+        /// Version of the daemon.
         version: String,
     },
-    /// All effects without an outcome have been dispatched again.
+    /// All unfinished effects have been dispatched again.
     RecoveryDone,
-    /// The child of a run is running.
+    /// The child process of a run started.
     RunStarted {
         /// The run.
         run: RunId,
-        /// The child's process id, for people; never an identity.
+        /// Process id of the child, for people; never an identity.
         pid: u32,
-        /// How its output is read, as the configuration names it.
+        /// Name of the adapter that parses its output, as configured.
         adapter: String,
-        /// Whether it goes on with a conversation.
+        /// Whether it resumes a conversation.
         resumed: bool,
     },
-    /// An agent's output held a signal.
+    /// An agent's output contained a signal.
     SignalSeen {
-        /// In which run.
+        /// The run.
         run: RunId,
-        /// Where in its standard output, in bytes: the signal's identity.
+        /// Offset in the standard output, in bytes: the signal's identity.
         offset: u64,
-        /// What it said.
+        /// The signal.
         signal: Signal,
     },
-    /// An agent's program named its conversation.
+    /// An agent's program reported its conversation.
     SessionSeen {
-        /// In which run.
+        /// The run.
         run: RunId,
         /// The conversation.
         session: SessionId,
     },
-    /// An agent's model has begun to answer: its service works.
+    /// An agent's model started to answer, so its provider works.
     ModelAnswered {
-        /// In which run.
+        /// The run.
         run: RunId,
     },
-    /// What a run has used up to now.
+    /// Usage of a run so far.
     UsageSeen {
-        /// Which run.
+        /// The run.
         run: RunId,
-        /// As its program told it.
+        /// As reported by its program.
         usage: Usage,
     },
     /// An effect ended.
     EffectDone {
         /// The effect.
         effect: EffectId,
-        /// How.
+        /// Its outcome.
         outcome: Result<Outcome, Failure>,
     },
-    /// The wall clock went back.
+    /// The system clock went backwards.
     ClockWentBack {
-        /// By how many milliseconds.
+        /// Milliseconds by which it went back.
         by_ms: i64,
     },
-    /// Something that people should know, found outside of any effect.
+    /// A problem outside any effect that people should know about.
     Trouble {
-        /// A short stable name, so that the same trouble is one warning.
+        /// Stable key, so that the same problem is one warning.
         key: String,
-        /// What, why and what to do.
+        /// What happened, why, and what to do; for people.
         message: String,
     },
-    /// Such trouble is over.
+    /// The problem is over.
     TroubleOver {
-        /// The same name.
+        /// Key of the problem.
         key: String,
     },
-    /// Nothing but time passed.
+    /// Only time has passed.
     Tick,
 }
 
@@ -92,11 +94,11 @@ impl std::fmt::Display for RunEndKind {
         match self {
             Self::Exited { code } => write!(f, "exit code {code}"),
             Self::Signalled { signal } => write!(f, "killed by signal {signal}"),
-            Self::TimedOut => f.write_str("took too long and was ended"),
-            Self::Idle => f.write_str("wrote nothing for too long and was ended"),
-            Self::Stopped => f.write_str("was ended"),
-            Self::LeaseExpired => f.write_str("was ended, because no daemon lived"),
-            Self::OutputLimit => f.write_str("wrote too much and was ended"),
+            Self::TimedOut => f.write_str("took too long and was stopped"),
+            Self::Idle => f.write_str("wrote nothing for too long and was stopped"),
+            Self::Stopped => f.write_str("was stopped"),
+            Self::LeaseExpired => f.write_str("was stopped because no daemon was running"),
+            Self::OutputLimit => f.write_str("wrote too much and was stopped"),
             Self::NotStarted { message } => f.write_str(message),
             Self::Lost => f.write_str("its runner was killed"),
         }
@@ -107,36 +109,35 @@ impl std::fmt::Display for RunEndKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunEnd {
-    /// In which way.
+    /// How it ended.
     pub how: RunEndKind,
-    /// Bytes that the child wrote to its standard output.
+    /// Bytes that the child wrote to standard output.
     pub stdout_bytes: u64,
-    /// How long it took.
+    /// Duration in milliseconds.
     pub duration_ms: i64,
-    /// After an iteration: where the attempt's branch stands.
+    /// After an iteration: tip of the attempt's branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<Oid>,
-    /// After an agent's run that failed: the end of its standard error, as one harmless line of at
-    /// most 200 characters.
+    /// After a failed agent run: the end of its standard error, as one harmless line of at most 200
+    /// characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_words: Option<String>,
-    /// After an iteration: how it went, by its program's own word; none: the program has no words
-    /// for it.
+    /// After an iteration: the program's own report; `None` if it reports none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// What it used, as its program told it.
+    /// Usage as reported by its program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// The conversation that it had.
+    /// Its conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
-    /// What it used by itself; decided, not observed.
+    /// Usage of this run alone; set by `decide`, not observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bill: Option<Bill>,
 }
 
 impl RunEnd {
-    /// An end of which nothing else is known.
+    /// An end without further information.
     pub fn new(how: RunEndKind) -> Self {
         Self {
             how,
@@ -156,37 +157,37 @@ impl RunEnd {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum RunEndKind {
-    /// By itself.
+    /// It exited by itself.
     Exited {
         /// The exit code.
         code: i32,
     },
-    /// By a signal that swarm did not send.
+    /// A signal killed it that swarm did not send.
     Signalled {
-        /// Its number.
+        /// Signal number.
         signal: i32,
     },
-    /// It took too long and was ended.
+    /// It ran into its time limit and was stopped.
     TimedOut,
-    /// It wrote nothing for too long and was ended.
+    /// It wrote nothing for too long and was stopped.
     Idle,
-    /// It was ended because that was asked for.
+    /// It was stopped on request.
     Stopped,
-    /// No daemon lived for longer than its lease, and its runner ended it.
+    /// No daemon renewed its lease, and its runner stopped it.
     LeaseExpired,
-    /// It wrote more than it may and was ended.
+    /// It wrote too much output and was stopped.
     OutputLimit,
     /// It could not be started.
     NotStarted {
-        /// Why.
+        /// Reason, for people.
         message: String,
     },
-    /// Its runner was killed; nothing of it lives.
+    /// Its runner was killed; no process of it is left.
     Lost,
 }
 
 impl RunEndKind {
-    /// The exit code, where the child ended by itself.
+    /// Exit code, if the child exited by itself.
     pub fn exit_code(&self) -> Option<i32> {
         if let Self::Exited { code } = self {
             Some(*code)

@@ -1,7 +1,7 @@
-//! What the effects come to. A driver returns the type of its own effect, or a [`Failure`];
-//! [`Outcome`] is any of these types, on its way to the decisions.
+//! Outcomes of effects. A driver returns the type of its own effect, or a [`Failure`]; [`Outcome`]
+//! is any of these types, passed on to `decide`.
 //!
-//! Invariant: an outcome is not in the log; the events that follow from it are.
+//! Invariant: outcomes are not in the log; the events that follow from them are.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::ids::{IdeaId, Oid};
 use super::observation::RunEnd;
 use super::state::checkpoint::{Checkpoint, IdeaThen};
 
-/// What an effect came to: one variant for each [`Effect`](super::effect::Effect), of the same
+/// Outcome of an effect: one variant for each [`Effect`](super::effect::Effect), with the same
 /// name.
 #[derive(Debug, Clone, PartialEq, Eq, derive_more::From, derive_more::TryInto)]
 #[allow(missing_docs)] // see the types
@@ -34,18 +34,18 @@ pub enum Outcome {
     ArchiveInbox(InboxArchived),
 }
 
-/// Why an effect could not be done.
+/// Why an effect failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
-    /// What kind of failure.
+    /// Kind of failure.
     pub kind: FailureKind,
-    /// What, why and what to do.
+    /// What happened, why, and what to do; for people.
     pub message: String,
 }
 
 impl Failure {
-    /// A failure of no particular kind.
+    /// A failure of the kind [`Other`](FailureKind::Other).
     pub fn other(message: impl Into<String>) -> Self {
         Self {
             kind: FailureKind::Other,
@@ -54,13 +54,12 @@ impl Failure {
     }
 }
 
-/// Kinds of failure that are treated differently.
+/// Kinds of failure that are handled differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureKind {
-    /// No room on the disk: nobody's fault, try again later.
+    /// The disk is full: no attempt is at fault; try again later.
     NoSpace,
-    /// Something about the whole repository that only a person can put right: every idea would meet
-    /// it.
+    /// A problem of the whole repository that only a person can fix: every idea would meet it.
     Repository,
     /// The agent's program is missing, not executable or not configured.
     AgentUnusable,
@@ -68,92 +67,91 @@ pub enum FailureKind {
     Other,
 }
 
-/// The worktree is there, on its branch.
+/// The worktree is ready and on its branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorktreePrepared {
-    /// The branch's commit.
+    /// Commit of the branch.
     pub head: Oid,
-    /// Where it left the target.
+    /// Commit where it left the target.
     pub base: Oid,
 }
 
-/// The run was told to end, or nothing was there to stop.
+/// The run was told to stop, or had already ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StopDelivered;
 
-/// Whether the branch of an attempt can be merged as it is.
+/// Whether the branch of an attempt can be merged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SealOutcome {
-    /// It can.
+    /// The branch can be merged.
     Sealed {
-        /// The branch's commit.
+        /// Commit of the branch.
         head: Oid,
         /// Whether leftovers were committed.
         committed: bool,
     },
-    /// The worktree or the branch is in a state that only its agent can end.
+    /// The worktree or the branch is in a state that only its agent can resolve.
     Unsealable {
-        /// What was found.
+        /// Description of that state, for people.
         message: String,
     },
 }
 
-/// What became of the work in progress of an agent that is redirected.
+/// Result of saving a redirected agent's work in progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SaveWorkOutcome {
-    /// It is kept by its commits.
+    /// The work is saved as commits.
     Saved {
-        /// Where.
+        /// The saved commits.
         saved: Saved,
-        /// Whether something was uncommitted.
+        /// Whether there was uncommitted work.
         committed: bool,
     },
-    /// The worktree is in a state that only its agent can end.
+    /// The worktree is in a state that only its agent can resolve.
     Unsealable {
-        /// What was found.
+        /// Description of that state, for people.
         message: String,
     },
 }
 
-/// What became of a merge in memory.
+/// Result of a merge in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BuildMergeOutcome {
-    /// The merged commit exists.
+    /// The merge commit exists.
     Built {
         /// The merge commit.
         commit: Oid,
-        /// The target's commit that it was built on.
+        /// Target commit that it was built on.
         target: Oid,
-        /// Files whose conflict was SIMPLE and is resolved.
+        /// Files whose SIMPLE conflicts were resolved.
         resolved: Vec<String>,
     },
-    /// The branch holds nothing that the target lacks.
+    /// The branch contains nothing new for the target.
     NothingToMerge {
-        /// The target's commit.
+        /// Commit of the target.
         target: Oid,
     },
     /// The merge has a conflict.
     Conflicted {
-        /// The target's commit.
+        /// Commit of the target.
         target: Oid,
         /// Who can resolve it.
         level: ConflictLevel,
-        /// Where.
+        /// Files in conflict.
         files: Vec<String>,
     },
-    /// The branch as it was queued does not fit the target any more, and somebody has brought it
-    /// onto that by hand.
+    /// The queued commit no longer fits the target, and somebody has rebased the branch by hand.
     BroughtOver {
-        /// Where it leaves the target now.
+        /// Commit where it leaves the target now.
         base: Oid,
-        /// Where it stands.
+        /// Tip of the branch.
         head: Oid,
     },
-    /// The target no longer contains the commit where it was last seen.
+    /// The target no longer contains its last known commit.
     TargetRewritten {
-        /// Where it is now.
+        /// Current commit of the target.
         found: Oid,
-        /// Ideas that had landed on it and that it has no longer.
+        /// Ideas that had landed and that the target no longer contains.
         dropped: Vec<IdeaId>,
     },
 }
@@ -162,102 +160,102 @@ pub enum BuildMergeOutcome {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifyReady;
 
-/// What became of a landing.
+/// Result of a landing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LandOutcome {
     /// The target contains the commit.
     Landed,
-    /// The target is not where it was expected.
+    /// The target has moved.
     TargetMoved {
-        /// Where it is.
+        /// Current commit of the target.
         found: Oid,
     },
-    /// The user's checkout is in the way.
+    /// The user's checkout cannot be updated.
     CheckoutBlocked(CheckoutBlocked),
 }
 
-/// Why a checkout of the target cannot follow it.
+/// Why a checkout of the target cannot be updated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckoutBlocked {
-    /// What is in the way.
+    /// Reason, for people.
     pub reason: String,
-    /// Which files.
+    /// Files in the way, if any.
     pub files: Vec<String>,
 }
 
-/// The target is merged into the worktree, but for the files in conflict.
+/// The target was merged into the worktree, except for the files in conflict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResolutionStarted {
-    /// The branch's commit.
+    /// Commit of the branch.
     pub head: Oid,
-    /// Files in conflict; none: the merge is concluded.
+    /// Files in conflict; if empty, the merge is finished.
     pub files: Vec<String>,
-    /// Work that it was concluded without.
+    /// Changes that the resolution dropped, if any.
     pub left_out: Option<LeftOut>,
 }
 
-/// Whether the merge in the worktree could be concluded.
+/// Whether the merge in the worktree could be finished.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FinishResolutionOutcome {
-    /// It is concluded.
+    /// The merge is finished.
     Finished {
-        /// The branch's commit.
+        /// Commit of the branch.
         head: Oid,
-        /// Work that it was concluded without.
+        /// Changes that the resolution dropped, if any.
         left_out: Option<LeftOut>,
     },
     /// Files are still in conflict.
     StillConflicted {
-        /// The files, relative to the repository.
+        /// Paths relative to the repository.
         files: Vec<String>,
     },
 }
 
-/// What a conflict was settled without.
+/// Changes that a conflict resolution dropped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Files that the work changed and that are as the target has them.
+    /// Files that the work changed and that now equal the target.
     pub files: Vec<String>,
-    /// Files that only the target changed and that are as they were before.
+    /// Files that only the target changed and that now have their old content.
     pub undone: Vec<String>,
-    /// The reference that has the work.
+    /// Reference that keeps the work.
     pub kept: String,
 }
 
-/// The worktree is given back.
+/// The worktree was released.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorktreeReleased {
-    /// Where the git repositories are now that the agent had made inside it, if there were any.
+    /// Directory of the git repositories that the agent had created inside it, if any.
     pub kept: Option<String>,
 }
 
-/// The checkpoint is gone.
+/// The checkpoint no longer exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckpointDeleted;
 
-/// Whether a rollback can be done.
+/// Whether a rollback is possible.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CheckRollbackOutcome {
-    /// It can, and makes this of the ideas.
+    /// It is possible, with this result for the ideas.
     Ready(BTreeMap<IdeaId, IdeaThen>),
-    /// A checkout of the target is in the way.
+    /// A checkout of the target cannot be updated.
     CheckoutBlocked(CheckoutBlocked),
 }
 
-/// What became of the target in a rollback.
+/// Result of moving the target in a rollback.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MoveTargetOutcome {
-    /// It is at the commit.
+    /// The target is at the commit.
     Moved,
-    /// Somebody else has moved it meanwhile.
+    /// Somebody else has moved the target.
     TargetMoved {
-        /// Where it is.
+        /// Current commit of the target.
         found: Oid,
     },
-    /// A checkout of the target is in the way.
+    /// A checkout of the target cannot be updated.
     CheckoutBlocked(CheckoutBlocked),
 }
 
-/// The inbox file is in `accepted/`, or was none of the idea's any more.
+/// The inbox file is in `accepted/`, or no longer belongs to the idea.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InboxArchived;

@@ -114,7 +114,7 @@ fn it_says_what_landed_failed_waits_is_stuck_and_was_spent() {
       AGO  idea-004  active  An idea of the test… ($0.25; tokens: 1200 in, 800 cached, 100 out)
 
     Stuck
-      AGO  cl-003 has made no commit on idea-004 for 1 or more iterations; look: swarm agent logs cl-003
+      AGO  cl-003 has made no commit on idea-004 for 1 or more iterations; see: swarm agent logs cl-003
 
     Needs you
       ! idea-002 is blocked: *why* <b>not</b>
@@ -142,7 +142,7 @@ fn it_says_what_landed_failed_waits_is_stuck_and_was_spent() {
 
     ## Stuck
 
-    - DATE TIME  cl-003 has made no commit on idea-004 for 1 or more iterations; look: swarm agent logs cl-003
+    - DATE TIME  cl-003 has made no commit on idea-004 for 1 or more iterations; see: swarm agent logs cl-003
 
     ## Needs you
 

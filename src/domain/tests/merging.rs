@@ -349,7 +349,7 @@ fn a_failing_merged_tree_returns_to_its_agent_a_limited_number_of_times() {
     s.well_until("verify").quietly().check(exit(2));
     assert_snapshot!(s.then(), @r"
     run r0009-idea-001-v1 Exited { code: 2 }
-    attemptEnded {agent: ed-001, end: failed, keepWorktree: true, message: merged with the target, `check` fails (exit code 2); the agent had 2 tries to mend it, status: failed}
+    attemptEnded {agent: ed-001, end: failed, keepWorktree: true, message: merged with the target, `check` fails (exit code 2); the agent had 2 tries to fix it, status: failed}
     end #21
     ");
 }

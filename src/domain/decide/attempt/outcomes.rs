@@ -1,7 +1,7 @@
-//! What an attempt's effects came to: the worktree, the iterations, the gate.
+//! Decides on the outcomes of an attempt's effects: the worktree, the iterations, the gate.
 //!
-//! Invariant: an outcome counts only in the phase that asked for it, and not for an attempt that is
-//! to end: that one ends as soon as nothing of it is under way.
+//! Invariant: an outcome counts only in the phase that requested it, and not for an attempt that is
+//! ending: that one ends as soon as nothing is in progress.
 
 use super::provider::{self, Judged};
 use super::run_end::{
@@ -25,14 +25,14 @@ use crate::domain::outcome::{Failure, SealOutcome, WorktreePrepared};
 use crate::domain::state::{Attempt, AttemptEnd, Ending, Feedback, IdeaStatus, Said, Task};
 use crate::domain::time::Timestamp;
 
-/// So many iterations in a row that write nothing, and the agent does not work.
+/// Iterations in a row without output that make an attempt fail.
 const EMPTY_OUTPUTS: u32 = 3;
-/// An iteration shorter than this that changed nothing was over at once.
+/// An iteration shorter than this without a commit counts as ended at once.
 const AT_ONCE_MS: i64 = 1_000;
-/// The first wait after the second such iteration; it doubles.
+/// First wait after the second such iteration; it doubles.
 const AT_ONCE_WAIT_MS: i64 = 250;
 const AT_ONCE_WAIT_MAX_MS: i64 = 10_000;
-/// The wait after the first crash of an idea; it doubles.
+/// Wait after the first crash of an idea; it doubles.
 const CRASH_WAIT_MS: i64 = 500;
 const CRASH_WAIT_MAX_MS: i64 = 60_000;
 
@@ -56,7 +56,7 @@ pub(crate) fn prepared(
                 first_sight_of_target(plan, &base);
             }
             environment_faults::over(plan);
-            // One that is to end does so now that nothing is under way.
+            // An ending attempt ends now that nothing is in progress.
             if attempt.ending.is_none() {
                 plan.move_attempt(agent, AttemptInput::Prepared);
             }
@@ -66,7 +66,7 @@ pub(crate) fn prepared(
     }
 }
 
-/// The queue compares later sights with this one to notice a force-push.
+/// Records the target's first known commit, with which the queue later detects a force-push.
 fn first_sight_of_target(plan: &mut Plan<'_>, base: &Oid) {
     let Some(settings) = &plan.state.settings else {
         return;
@@ -110,7 +110,7 @@ pub(crate) fn iteration_over(
 ) {
     let end = iteration_ended(plan, agent, run, outcome);
     let trouble = outcome.as_ref().err().and_then(nobodys_fault);
-    // Only once, and not when somebody has asked for its end meanwhile.
+    // Only once, and not if a stop was requested meanwhile.
     let Some(attempt) = working(plan, agent, AttemptPhase::Working) else {
         return;
     };
@@ -123,14 +123,14 @@ pub(crate) fn iteration_over(
     }
 }
 
-/// The attempt, if it is in the phase that an outcome belongs to and goes on.
+/// The attempt, if it is in the outcome's phase and not ending.
 fn working<'a>(plan: &Plan<'a>, agent: &AgentId, phase: AttemptPhase) -> Option<&'a Attempt> {
     plan.attempt(agent)
         .filter(|attempt| attempt.phase == phase && attempt.ending.is_none())
 }
 
-/// What an iteration came to. A last word counts before the exit code: agents that said COMPLETE
-/// may end as they like.
+/// Judges an iteration. Its final signal counts before the exit code: an agent that reported
+/// COMPLETE may exit with any code.
 fn judge(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, run: &RunId, end: &RunEnd) {
     let asked = is_asked_to_end(plan.state, run, &end.how);
     let last_word = attempt.said.as_ref().filter(|_| counts(end));
@@ -157,7 +157,7 @@ fn judge(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, run: &RunId, e
             plan.move_attempt(agent, AttemptInput::NeedsHuman);
         }
         None if by_itself => go_on(plan, agent, attempt, end),
-        // It was asked to end, and how it did says nothing.
+        // It was asked to stop, so its end says nothing.
         None | Some(Said::NeedsHuman(_)) if asked => {
             let end = End::keeping(AttemptEnd::Interrupted, IdeaStatus::Pending, None);
             plan.end(agent, end);
@@ -181,7 +181,7 @@ fn ended_badly(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, run: &Ru
             crash(plan, agent, attempt, why);
         }
         RunEndKind::Signalled { signal } => {
-            // What it wrote before is hardly why.
+            // Its earlier output is hardly the reason.
             let words = words("; the end of its standard error: ");
             let why = format!("the agent was killed by signal {signal}{words}");
             crash(plan, agent, attempt, why);
@@ -212,7 +212,7 @@ fn ended_badly(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, run: &Ru
     }
 }
 
-/// No last word: another iteration, unless a limit is reached.
+/// Without a final signal: another iteration, unless a limit is reached.
 fn go_on(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, end: &RunEnd) {
     let moved = end.head.is_some() && end.head != attempt.head;
     let empty = end.stdout_bytes == 0;
@@ -236,7 +236,8 @@ fn go_on(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, end: &RunEnd) 
     });
 }
 
-/// After so many iterations in a row without a commit; `failed`: what keeps sending the agent back.
+/// Warns after the configured number of iterations without a commit; `failed`: the check that keeps
+/// sending the agent back.
 fn warn_when_stuck(
     plan: &mut Plan<'_>,
     agent: &AgentId,
@@ -256,7 +257,7 @@ fn warn_when_stuck(
         plan.warn(
             &key,
             &format!(
-                "{agent} has made no commit on {} for {threshold} or more iterations{why}; look: \
+                "{agent} has made no commit on {} for {threshold} or more iterations{why}; see: \
                 swarm agent logs {agent}",
                 attempt.idea
             ),
@@ -279,7 +280,7 @@ pub(crate) fn gate_over(
     if let Some(trouble) = outcome.as_ref().err().and_then(nobodys_fault) {
         return release(plan, agent, trouble);
     }
-    // Another gate is in force by now: it begins from its first command.
+    // The quality commands have changed: the new gate starts from its first command.
     if attempt.gate_next != index || !is_current(plan.state, index, command) {
         return;
     }
@@ -302,7 +303,7 @@ pub(crate) fn gate_over(
             };
             gate_failed(plan, agent, feedback);
         }
-        // Stopped or lost: not judged; it runs again when the swarm goes on.
+        // Stopped or lost: not judged; it runs again when the swarm continues.
         _ => {}
     }
 }
@@ -352,12 +353,12 @@ pub(crate) fn sealed(
     }
 }
 
-/// Ends an attempt: at once when nothing of it is under way, otherwise as soon as that is over.
+/// Ends an attempt: at once if nothing is in progress, otherwise as soon as possible.
 pub(crate) fn ask_end(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, ending: Ending) {
     if !attempt.phase.is_live() && !plan.state.is_under_way(agent, &attempt.idea) {
         return end_asked(plan, agent, ending);
     }
-    // What is cancelled stays cancelled.
+    // A cancelled attempt stays cancelled.
     if attempt
         .ending
         .is_some_and(|asked| asked == ending || asked == Ending::Cancelled)
@@ -373,7 +374,7 @@ pub(crate) fn ask_end(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, e
     }
 }
 
-/// Ends an attempt as somebody asked.
+/// Ends an attempt as requested.
 pub(crate) fn end_asked(plan: &mut Plan<'_>, agent: &AgentId, ending: Ending) {
     let end = match ending {
         Ending::Stopped => End::keeping(AttemptEnd::Stopped, IdeaStatus::Pending, None),
@@ -399,7 +400,7 @@ pub(crate) fn time_out(plan: &mut Plan<'_>, agent: &AgentId, why: &str) {
     );
 }
 
-/// The agent's process died: the idea is tried again, later each time, and so often only.
+/// Handles a crash: the idea is retried after growing waits, a limited number of times.
 fn crash(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, why: String) {
     let crashes = plan
         .state

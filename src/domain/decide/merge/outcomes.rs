@@ -1,8 +1,8 @@
-//! The merge queue: what building, verifying and landing came to, and what people ask of it.
+//! Decides on the outcomes of building, verifying and landing, and on people's merge commands.
 //! Conflicts are in [`conflict`](super::conflict).
 //!
-//! Invariant: an outcome counts only in the phase that asked for it. One is a fact whatever the
-//! phase: that the target contains the work.
+//! Invariant: an outcome counts only in the phase that requested it, except one that is a fact in
+//! any phase: that the target contains the work.
 
 use super::conflict::{back_to_work, conflicted, may_resolve};
 use super::queue::request_finish;
@@ -27,15 +27,14 @@ use crate::domain::outcome::{
 use crate::domain::rejection::Rejection;
 use crate::domain::state::{AttemptEnd, Ending, Feedback, IdeaStatus, MergeEntry, State, Waits};
 
-/// How long a merge waits before it looks again at a checkout that is in its way.
+/// Time until a merge checks again whether a checkout is still blocked.
 const CHECKOUT_WAIT_MS: i64 = 10_000;
-/// How long a merge waits before it tries again whether there is room on the disk, or the
-/// repository is in order.
+/// Time until a merge is retried after a full disk or a problem of the repository.
 const ROOM_WAIT_MS: i64 = 60_000;
-/// So many quality commands in a row whose runner was killed, and a person is asked.
+/// Quality commands in a row with a killed runner after which a person is asked.
 pub(crate) const LOST_RUNS: u32 = 3;
 
-/// The entry of an idea in the phase that an outcome belongs to.
+/// The entry of an idea, if it is in the outcome's phase.
 fn entry_in<'a>(plan: &Plan<'a>, id: &IdeaId, phase: MergePhase) -> Option<&'a MergeEntry> {
     plan.entry(id).filter(|entry| entry.phase == phase)
 }
@@ -50,8 +49,8 @@ pub(crate) fn built(
         return;
     };
     if entry.source != effect.source {
-        // The log was torn when the branch had been brought over: this is of the branch as it was
-        // before.
+        // The log was torn after the branch was rebased by hand: this is an outcome of its earlier
+        // commit.
         plan.move_merge(id, MergeInput::Requeue);
         return;
     }
@@ -90,7 +89,7 @@ pub(crate) fn built(
     }
 }
 
-/// From now on that is its own work, also for the next rollback.
+/// Adopts a branch that was rebased by hand, also for the next rollback.
 fn brought_over(plan: &mut Plan<'_>, entry: &MergeEntry, base: Oid, head: Oid) {
     plan.emit(ConflictSettled {
         id: entry.idea.clone(),
@@ -142,8 +141,8 @@ fn nothing_to_merge(plan: &mut Plan<'_>, entry: &MergeEntry) {
     );
 }
 
-/// A merge that cannot go on: for want of room or for trouble with the repository it tries again by
-/// itself, otherwise it waits until somebody says `merge retry`.
+/// Handles a failed merge: after a full disk or a problem of the repository it is retried
+/// automatically, otherwise it waits for `merge retry`.
 fn cannot(plan: &mut Plan<'_>, id: &IdeaId, failure: &Failure) {
     let again = plan.now.plus_millis(ROOM_WAIT_MS);
     let not_before = nobodys_fault(failure).map(|_| again);
@@ -187,7 +186,7 @@ pub(crate) fn verify_over(
     {
         return cannot(plan, id, failure);
     }
-    // Another gate is in force by now: it begins from its first command.
+    // The quality commands have changed: the new gate starts from its first command.
     if entry.verify_next != index || !is_current(plan.state, index, command) {
         return;
     }
@@ -210,14 +209,14 @@ pub(crate) fn verify_over(
             };
             give_back(plan, entry, feedback);
         }
-        // Stopped or lost: not judged; built and verified again when the swarm goes on.
+        // Stopped or lost: not judged; built and verified again when the swarm continues.
         _ => {
             plan.move_merge(id, MergeInput::Requeue);
         }
     }
 }
 
-/// Whether this is still the quality command at this place.
+/// Whether this is still the quality command at this index.
 pub(crate) fn is_current(state: &State, index: usize, command: &str) -> bool {
     let commands = state
         .settings
@@ -229,14 +228,14 @@ pub(crate) fn is_current(state: &State, index: usize, command: &str) -> bool {
         == Some(command)
 }
 
-/// The merged tree failed: the agent gets it back, so often only.
+/// The merged tree failed: returns the work to its agent, a limited number of times.
 fn give_back(plan: &mut Plan<'_>, entry: &MergeEntry, feedback: Feedback) {
     let Some(attempt) = plan.attempt(&entry.agent) else {
         return;
     };
     if !may_resolve(plan, attempt.returns) {
         let why = format!(
-            "merged with the target, `{}` fails ({}); the agent had {} tries to mend it",
+            "merged with the target, `{}` fails ({}); the agent had {} tries to fix it",
             feedback.command, feedback.how, attempt.returns
         );
         return fail(plan, &entry.agent, why);
@@ -256,7 +255,7 @@ pub(crate) fn landed(
     let effect::Land {
         idea: id, commit, ..
     } = effect;
-    // Also when the log knows it from before a crash and this driver cannot tell any more.
+    // Also if the log knows the landing from before a crash and the driver can no longer tell.
     let idea = plan.state.ideas.get(id);
     if idea.is_some_and(|idea| idea.status == IdeaStatus::Done) {
         return has_landed(plan, id, commit);
@@ -281,8 +280,8 @@ pub(crate) fn landed(
     }
 }
 
-/// The target contains the work: a fact, whatever the phase. The log may know it already, and not
-/// yet that the attempt is over.
+/// Records that the target contains the work: a fact in any phase. The log may know it already, but
+/// not that the attempt ended.
 fn has_landed(plan: &mut Plan<'_>, id: &IdeaId, commit: &Oid) {
     if plan.entry(id).is_some() {
         plan.emit(IdeaLanded {
@@ -328,8 +327,8 @@ fn entry_of<'a>(plan: &Plan<'a>, id: &IdeaId, verb: &str) -> Result<&'a MergeEnt
     })
 }
 
-/// What a person was asked for, and what is tried again anyway, is tried at once: a start that ends
-/// at rest would end before its time.
+/// Retries at once what waits for a person but is also retried automatically; otherwise a start
+/// that ends when idle would end too early.
 pub(crate) fn look_again(plan: &mut Plan<'_>) {
     for entry in &plan.state.queue {
         let asked = entry.waits.as_ref().is_some_and(|waits| waits.person);
@@ -352,7 +351,7 @@ pub(crate) fn retry(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> {
             back_to_work(plan, &entry.agent);
             plan.move_merge(id, MergeInput::Requeue);
         }
-        // It is being tried at this moment.
+        // It is being tried now.
         MergePhase::Queued
         | MergePhase::Building
         | MergePhase::Resolver
@@ -417,7 +416,7 @@ pub(crate) fn settle_target(plan: &mut Plan<'_>, choice: TargetChoice) -> Result
             }
         }
     }
-    // Last: with only a part of this in the log the question is still open.
+    // Last: if the log contains only a part of this, the question is still open.
     plan.emit(TargetSettled {
         choice,
         to: rewritten.to.clone(),
