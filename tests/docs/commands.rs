@@ -195,6 +195,8 @@ struct Change {
     begin: usize,
     end: usize,
     lines: Vec<String>,
+    /// Whether the program says something else now, and not only at another time.
+    is_stale: bool,
 }
 
 fn check(path: &str) {
@@ -209,7 +211,8 @@ fn check(path: &str) {
         }
     }
     drop(stage);
-    if blesses() && !changes.is_empty() {
+    // The outputs of one page name the same commits, so all of them come from one run.
+    if blesses() && changes.iter().any(|change| change.is_stale) {
         let mut lines = page.lines.clone();
         for change in changes.iter().rev() {
             lines.splice(change.begin..change.end, change.lines.clone());
@@ -295,16 +298,15 @@ fn type_in(
             .unwrap();
         }
         let shown = &page.lines[typed.begin..typed.end];
-        if is_same(shown, &ran.shown, order) {
-            continue;
-        }
+        let is_stale = !is_same(shown, &ran.shown, order);
         if blesses() {
             changes.push(Change {
                 begin: typed.begin,
                 end: typed.end,
                 lines: renewed(shown, &ran.shown, order),
+                is_stale,
             });
-        } else {
+        } else if is_stale {
             let (shown, said) = (shown.join("\n"), ran.shown.join("\n"));
             writeln!(
                 wrong,
