@@ -111,7 +111,8 @@ fn unknown(span: &str) -> Option<String> {
     let mut command = Cli::command();
     command.build();
     let mut command: &Command = &command;
-    for word in words {
+    // Behind `--` stand the words of another program.
+    for word in words.take_while(|word| *word != "--") {
         if let Some(option) = word.strip_prefix("--").filter(|option| !option.is_empty()) {
             let option = option.split('=').next().unwrap_or_default();
             let mut options = command.get_arguments().filter_map(clap::Arg::get_long);
