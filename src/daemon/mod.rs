@@ -1,12 +1,10 @@
-//! The running daemon: one writer, and the drivers that it sends out; and the same state without a
-//! daemon (`offline`).
+//! The daemon: one actor that writes, and the drivers that carry out its effects.
 //!
-//! `lifecycle` starts and ends it; `actor` is the one writer; `effects` has the drivers, `runs`
-//! those of agents and commands, `hooks` the person's own programs, `checkpoints` going back.
-//! `files` is what it reads and writes. `preflight` looks at programs before a start, `clean` makes
-//! room, `repair` mends a damaged state.
-//! Invariant: an event is on disk before anything that follows from it happens; only the actor
-//! decides, and no driver touches the state.
+//! `lifecycle` starts and stops it. `actor` decides; `effects`, `runs`, `hooks` and `checkpoints`
+//! carry out. `files` reads and writes `.swarm/`; `offline` reads and changes the state without a
+//! daemon. `preflight` checks programs, `clean` frees space, `repair` repairs a damaged state.
+//! `error` has the errors of all of these, `testkit` an actor's double for tests.
+//! Invariant: an event is on disk before anything follows from it; no driver touches the state.
 
 pub mod actor;
 pub mod checkpoints;

@@ -1,8 +1,7 @@
-//! Reading and changing the state while no daemon runs. A change takes the lock for that moment and
-//! goes through the same rules, into the same log.
+//! Reads and changes the state while no daemon runs. Called by the command line.
 //!
-//! Invariant: only rules that need no driver are asked: what a command leads to is journaled, and
-//! the next daemon acts on it.
+//! Invariant: a change takes the lock and goes through the same rules into the same log. It starts no
+//! driver: the next daemon acts on the events.
 
 use super::actor::clock::Clock;
 use super::actor::handle::{Accepted, Journaled};
@@ -34,12 +33,12 @@ use crate::view::TargetNow;
 /// The state after the last event.
 ///
 /// # Errors
-/// Damage to acknowledged events.
+/// The log is damaged.
 pub fn read(paths: &Paths) -> Result<State, DaemonError> {
     Ok(store::read(paths)?.0)
 }
 
-/// Where a branch is at this moment.
+/// The present commit of a branch.
 pub fn target(paths: &Paths, branch: &str) -> TargetNow {
     match Repo::open(&paths.root) {
         Ok(repo) => target_in(&repo, branch),
@@ -47,7 +46,7 @@ pub fn target(paths: &Paths, branch: &str) -> TargetNow {
     }
 }
 
-/// The agents that run on under their runners, and what they work on.
+/// The agents that are still running under their runners, with their ideas.
 pub fn left_running(paths: &Paths, state: &State) -> Vec<(AgentId, IdeaId)> {
     let iterations = state.runs_under_way().filter_map(|(_, it)| {
         if let Purpose::Iteration { agent, .. } = &it.purpose {
@@ -66,10 +65,10 @@ pub fn left_running(paths: &Paths, state: &State) -> Vec<(AgentId, IdeaId)> {
         .collect()
 }
 
-/// Which checkpoints can be rolled back to.
+/// Which checkpoints are usable.
 ///
 /// # Errors
-/// The log is damaged; git cannot be asked.
+/// The log is damaged; git failed.
 pub fn sound_checkpoints(paths: &Paths) -> Result<list::Soundness, DaemonError> {
     let repo = Repo::open(&paths.root)?;
     list::soundness(&repo, paths, &read(paths)?)
@@ -78,21 +77,19 @@ pub fn sound_checkpoints(paths: &Paths) -> Result<list::Soundness, DaemonError> 
 /// What a rollback to this checkpoint would change.
 ///
 /// # Errors
-/// There is no such checkpoint; the log is damaged; git cannot be asked.
+/// There is no such checkpoint; the log is damaged; git failed.
 pub fn preview(paths: &Paths, name: &CheckpointName) -> Result<Preview, DaemonError> {
     let repo = Repo::open(&paths.root)?;
     list::preview(&repo, paths, &read(paths)?, name)
 }
 
-/// Decides on a command, makes its events durable and rewrites the views.
+/// Decides on a command, makes its events durable and rewrites the exported files.
 ///
 /// # Errors
-/// [`DaemonError::Locked`] when a daemon or another command is at work; a refusal; a log that
-/// cannot be read or written.
+/// [`DaemonError::Locked`]; a rejection; a log that cannot be read or written.
 pub fn execute(paths: &Paths, command: &Command) -> Result<Accepted, DaemonError> {
     let loader = Loader::new(paths);
-    // What a profile must be one of, and how many slots there are, is the configuration's; a wrong
-    // one is said by `start`.
+    // Rules need the configured profiles and slots. An invalid configuration is reported by `start`.
     let settings = loader.load().ok().and_then(|config| {
         let repo = Repo::open(&paths.root).ok()?;
         let head = repo.head_branch().ok()?;
@@ -120,7 +117,8 @@ pub fn execute(paths: &Paths, command: &Command) -> Result<Accepted, DaemonError
         crash::point("offline.durable");
         store.journal.mark::<Event>(now)?;
         crash::point("offline.marked");
-        exports::write(paths, &store.state).map_err(DaemonError::io("write the view files"))?;
+        exports::write(paths, &store.state)
+            .map_err(DaemonError::io("write ideas.jsonl and learnings.md"))?;
     }
     Ok(Accepted {
         seq: store.state.seq,
@@ -142,10 +140,10 @@ fn fold(
     Ok(())
 }
 
-/// Whether somebody holds the lock at this moment.
+/// Whether a process holds the lock.
 ///
 /// # Errors
-/// The lock cannot be looked at.
+/// The lock file cannot be used.
 pub fn is_locked(paths: &Paths) -> Result<bool, DaemonError> {
     match StateLock::acquire(&paths.state) {
         Ok(_) => Ok(false),
@@ -154,7 +152,7 @@ pub fn is_locked(paths: &Paths) -> Result<bool, DaemonError> {
     }
 }
 
-/// The process that holds the lock; none: nobody, or it has not said yet who it is.
+/// The pid of the lock's holder; `None` if there is no holder or it has not written its pid yet.
 pub fn holder(paths: &Paths) -> Option<u32> {
     match StateLock::acquire(&paths.state) {
         Err(LockError::Held { pid }) => pid,
@@ -162,13 +160,13 @@ pub fn holder(paths: &Paths) -> Option<u32> {
     }
 }
 
-/// Events after `after`, oldest first, at most `limit`.
+/// At most `limit` events after `after`, oldest first.
 ///
 /// # Errors
-/// Damage on the way.
+/// The log is damaged there.
 pub fn events(paths: &Paths, after: u64, limit: usize) -> Result<Vec<Journaled>, JournalError> {
     let mut found = Vec::new();
-    // A log that was repaired may begin later.
+    // A repaired log may begin later.
     let segments = Segments::open(&paths.state)?;
     let first = segments.iter().next().map_or(1, |segment| segment.first);
     let after = after.max(first.saturating_sub(1));
@@ -188,22 +186,22 @@ pub fn events(paths: &Paths, after: u64, limit: usize) -> Result<Vec<Journaled>,
     Ok(found)
 }
 
-/// Up to where the log is replayed.
+/// The end of a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Upto {
-    /// To this event.
+    /// This event.
     Seq(u64),
-    /// To the last event that is not later than this.
+    /// The last event that is not later than this time.
     Time(Timestamp),
-    /// To the end.
+    /// The end of the log.
     End,
 }
 
-/// The state at a point, by folding events from the first one; the clock may have gone back, so a
-/// time ends at the first later event.
+/// The state at a point, by a full replay. A time ends at the first later event, even if the clock
+/// went back afterwards.
 ///
 /// # Errors
-/// Damage on the way.
+/// The log is damaged before that point.
 pub fn state_at(paths: &Paths, upto: Upto) -> Result<State, JournalError> {
     let mut state = State::default();
     let mut past = false;
@@ -221,23 +219,23 @@ pub fn state_at(paths: &Paths, upto: Upto) -> Result<State, JournalError> {
     applied.map(|()| state)
 }
 
-/// The two ways to today's state, to be compared.
+/// The current state computed in two ways, to compare.
 #[derive(Debug)]
 pub struct TwoWays {
-    /// By the snapshot and the events after it.
+    /// From the snapshot and the events after it.
     pub by_snapshot: State,
-    /// By all events.
+    /// From all events.
     pub by_replay: State,
-    /// Where the first way began; none: there is no usable snapshot.
+    /// The snapshot's seq; `None` if no snapshot is usable.
     pub snapshot_seq: Option<u64>,
 }
 
-/// Goes both ways.
+/// Computes the current state in both ways.
 ///
 /// # Errors
-/// Damage on the way; a log that was removed, or lost its end.
+/// A damaged, removed or truncated log.
 pub fn both_ways(paths: &Paths) -> Result<TwoWays, DaemonError> {
-    // Before the log, which may grow meanwhile.
+    // Before reading the log, which may grow meanwhile.
     let made = MadeBefore::reading(paths);
     let loaded = load::<State, Event>(&paths.state)?;
     let upto = loaded.last_seq;
@@ -245,7 +243,7 @@ pub fn both_ways(paths: &Paths) -> Result<TwoWays, DaemonError> {
         store::apply(&paths.state, state, &record)
     })?;
     let by_replay = state_at(paths, Upto::Seq(upto))?;
-    store::has_its_end(paths, &made, &by_replay)?;
+    store::refuse_lost_end(paths, &made, &by_replay)?;
     let snapshot_seq = match start {
         StartFrom::Snapshot { seq } | StartFrom::PreviousSnapshot { seq, .. } => Some(seq),
         StartFrom::FullReplay { .. } => None,

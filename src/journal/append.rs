@@ -1,10 +1,10 @@
-//! Appending: one write and one fdatasync for all that is staged, and an acknowledgement only after
-//! both.
+//! Appends batches: one write and one fdatasync for everything staged, then the acknowledgement.
+//! Called by `writer` and `offline`.
 //!
-//! Invariant: what was acknowledged is on disk, in order. After a definite refusal (`Conflict`,
-//! `TooLarge`, `Unencodable`, `Full`) the log is, on disk too, as it was before. A file whose sync
-//! has failed is never synced again: what is not proven durable is written once more into a new
-//! segment. If that fails too, the log takes nothing more.
+//! Invariant: acknowledged events are on disk, in order. After a definite refusal (`Conflict`,
+//! `TooLarge`, `Unencodable`, `Full`) the log is unchanged on disk. A file whose sync failed is never
+//! synced again: its unproven records are rewritten into a new segment. If that fails too, the log
+//! closes.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ pub struct Journal {
     /// The kind of the last record on disk, and of the last one staged; empty before the first.
     last_kind: String,
     staged_kind: String,
-    /// Why nothing more is taken.
+    /// Why the log accepts nothing more.
     closed: Option<AppendError>,
 }
 
@@ -350,7 +350,7 @@ impl Journal {
         })
     }
 
-    /// Nothing more is taken; and says so.
+    /// Closes the log with this error.
     fn close(&mut self, why: AppendError) -> AppendError {
         let later = match &why {
             AppendError::Fenced { .. }

@@ -1,4 +1,5 @@
-//! One mebibyte kept for the day on which the disk is full, so that this fact can still be logged.
+//! Reserves one MiB of disk space, which is freed when the disk is full so that a last event fits.
+//! Called by `open` and `append`.
 //!
 //! Invariant: its content means nothing; the log never depends on it.
 
@@ -14,8 +15,8 @@ pub const BALLAST_FILE: &str = "ballast";
 /// Bytes that it keeps.
 pub const BALLAST_BYTES: u64 = 1024 * 1024;
 
-/// The file that can be given up. Independent of the journal, so that its owner can free it while
-/// the writer's thread has the journal.
+/// The reserved file. Independent of the journal, so that it can be freed while the writer thread has
+/// the journal.
 #[derive(Debug, Clone)]
 pub struct Ballast {
     path: PathBuf,
@@ -34,13 +35,12 @@ impl Ballast {
         &self.path
     }
 
-    /// Whether the whole of it is there.
+    /// Whether the file exists with its full size.
     pub fn is_there(&self) -> bool {
         std::fs::symlink_metadata(&self.path).is_ok_and(|meta| meta.len() == BALLAST_BYTES)
     }
 
-    /// Allocates it, if it is not there; what was half made is made whole. Leaves nothing behind
-    /// when that fails.
+    /// Allocates the file if it is missing or incomplete. A failure leaves no file.
     pub fn make(&self) -> io::Result<()> {
         if self.is_there() {
             return Ok(());
@@ -52,7 +52,7 @@ impl Ballast {
         made
     }
 
-    /// Gives it up; whether there was one.
+    /// Removes the file; returns whether it existed.
     pub fn free(&self) -> io::Result<bool> {
         let there = std::fs::symlink_metadata(&self.path).is_ok();
         remove_if_there(&self.path)?;

@@ -1,8 +1,8 @@
-//! The few file operations that write the log and its snapshots, behind a trait so that tests can
-//! make each of them fail.
+//! The file operations that write the log and its snapshots, behind a trait so that tests can make
+//! each of them fail. Called by the writing files of this room.
 //!
-//! Invariant: everything that changes a segment's bytes or name goes through here; all files are
-//! created 0600, never through a symbolic link, and closed in children.
+//! Invariant: every change of a segment's bytes or name goes through here. Files are created 0600,
+//! never through a symbolic link, and closed in child processes.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -15,7 +15,7 @@ use std::path::Path;
 use crate::remove;
 use nix::fcntl::OFlag;
 
-/// Where segments live.
+/// A disk that holds segments.
 pub trait Storage: Send {
     /// Opens a file for reading and writing; creates it if it is not there.
     fn open(&mut self, path: &Path) -> io::Result<Box<dyn SegmentFile>>;
@@ -113,7 +113,7 @@ pub(super) fn write_all(file: &mut dyn SegmentFile, bytes: &[u8], offset: u64) -
     Ok(())
 }
 
-/// Whether this says that there is no room, rather than that the disk is broken.
+/// Whether the disk is full, rather than broken.
 pub(super) fn is_full(error: &io::Error) -> bool {
     use io::ErrorKind::{QuotaExceeded, StorageFull};
     matches!(error.kind(), StorageFull | QuotaExceeded)

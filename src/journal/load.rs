@@ -1,7 +1,8 @@
-//! From the bytes on disk to a state: a snapshot and the events after it, or all events.
+//! Loads a state from disk: a snapshot and the events after it, or all events. Called by
+//! `daemon::files::store`, `offline` and `repair`.
 //!
-//! Invariant: the two ways give the same state. Which way was taken, and why not a shorter one, is
-//! always said. Nothing in this file changes anything.
+//! Invariant: both ways give the same state, and the result says which way was taken and why not a
+//! shorter one. Changes nothing.
 
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};

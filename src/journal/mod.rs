@@ -1,26 +1,11 @@
-//! The event log: bytes on disk, and nothing about what they mean.
+//! The event log on disk, without the meaning of its events. Called by `daemon`.
 //!
-//! Invariant: what [`Journal::append`] or the [`Writer`] acknowledged is read again after any
-//! crash; what is damaged is refused, never guessed over; and only one process writes, the holder
-//! of the [`StateLock`].
-//!
-//! A start is [`StateLock::acquire`], [`Journal::open`] (puts the log in order), [`load()`]
-//! (snapshot and the events after it). Readers need neither lock nor journal: [`replay`],
-//! [`load()`], [`verify`].
-//!
-//! | file | does |
-//! | --- | --- |
-//! | `record`, `reader` | one line for one event; many as a stream |
-//! | `upcast` | lines of older formats |
-//! | `segments` | the files of the log and how they join |
-//! | `segments/candidates` | the same files before that is known |
-//! | `tail_scan` | tells a torn tail from damage |
-//! | `open`, `append` | puts the log in order; one write and one sync |
-//! | `writer` | the thread that groups batches |
-//! | `load`, `snapshot` | the state: a snapshot and the events after it; the state as one file |
-//! | `lock`, `ballast` | one daemon; room for a last event |
-//! | `disk` | file operations that tests make fail |
-//! | `repair` | damage: what is wrong, and the ways out |
+//! `record`, `reader` and `upcast` handle lines; `segments` the files; `tail_scan` tells a torn tail
+//! from damage. `open`, `append` and `writer` write; `load` and `snapshot` read a state; `lock`
+//! admits one daemon, `ballast` reserves disk space, `disk` and `error` serve the others, and
+//! `repair` repairs damage. A start calls [`StateLock::acquire`], [`Journal::open`] and [`load()`].
+//! Invariant: acknowledged events survive any crash; damage is refused, never guessed over; only the
+//! holder of the [`StateLock`] writes, and readers need no lock.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -1,9 +1,9 @@
-//! Opening the log for writing: whatever the last writer's end left behind is put in order first.
+//! Opens the log for writing, and recovers from however the last writer ended. Called by
+//! `daemon::files::store`.
 //!
-//! Invariant: the survey comes before the first change, so that damage is refused with every byte
-//! as it was. Then each step may be cut off by a kill and is simply done again: the torn tail is
-//! copied before it is cut, the records that were perhaps never synced are written again in place
-//! (the same bytes) and synced. When [`Journal::open`] returns, every record it found is on disk.
+//! Invariant: the survey precedes the first change, so damage is refused with every byte unchanged.
+//! Every later step may be repeated after a kill: a torn tail is copied before it is cut, and records
+//! that may be unsynced are rewritten in place and synced. Afterwards every record is on disk.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,10 +19,10 @@ use super::segments::{LIVE_FILE, NEXT_FILE, Position, Torn};
 use crate::crash;
 use crate::domain::time::Timestamp;
 
-/// Bytes after which a segment is rotated.
+/// Bytes at which a segment is rotated.
 pub const SEGMENT_BYTES: u64 = 64 * 1024 * 1024;
 
-/// The variable by which a test has the log rotate after fewer bytes.
+/// Lets a test rotate the log after fewer bytes.
 const SEGMENT_BYTES_VARIABLE: &str = "SWARM_SEGMENT_BYTES";
 
 /// What [`Journal::open`] found and did.
@@ -30,15 +30,15 @@ const SEGMENT_BYTES_VARIABLE: &str = "SWARM_SEGMENT_BYTES";
 pub struct Opened {
     /// The end of the log.
     pub position: Position,
-    /// The torn tail that was cut, if there was one.
+    /// The torn tail that was cut off, if there was one.
     pub torn: Option<KeptAside>,
-    /// Bytes of whole records that were perhaps never synced, and now are.
+    /// Bytes of records that may have been unsynced and now are synced.
     pub resynced: u64,
-    /// Whether the ballast is there; not when the disk is full already.
+    /// Whether the ballast exists; `false` if the disk is full.
     pub ballast: bool,
 }
 
-/// A torn tail, and where its bytes are now.
+/// A torn tail and the copy of its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptAside {
     /// Where it was, and what was wrong.
@@ -95,7 +95,7 @@ impl Journal {
     }
 }
 
-/// A log in order.
+/// The log after recovery.
 struct Recovered {
     end: Position,
     last_kind: String,
@@ -103,7 +103,7 @@ struct Recovered {
     live: Live,
 }
 
-/// One try, which may follow on another; `kept` is the torn tail that one of them kept aside.
+/// Tries to recover, perhaps repeatedly; `kept` is the torn tail that one of the tries copied.
 fn recover(
     storage: &mut dyn Storage,
     state_dir: &Path,

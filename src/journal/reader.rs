@@ -1,8 +1,8 @@
-//! Reading records as a stream: a million events never lie in memory together.
+//! Reads records as a stream, so that a large log never is in memory as a whole. Called by `load`,
+//! `segments` and commands that show events.
 //!
-//! Invariant: every line is verified against the one before it, before anybody sees it. Reading
-//! changes nothing, needs no lock, and may go on while a writer appends: it ends before a line that
-//! is not whole yet.
+//! Invariant: every line is verified against its predecessor before it is passed on. Reading changes
+//! nothing, needs no lock, and stops before an incomplete line that a writer may be appending.
 
 use std::io;
 use std::os::unix::fs::FileExt as _;

@@ -1,9 +1,9 @@
-//! The state at a seq, as one file that saves the replay of what came before.
+//! Snapshots: the state at a seq in one file, which saves replaying the earlier events. Written by
+//! `daemon::actor::snapshots`, read by `load`.
 //!
-//! Invariant: at every instant `snapshot.json` or `snapshot.prev.json` is whole, once there was
-//! one. A snapshot is only ever a shortcut: its crc says that its bytes are whole, and its `seq`
-//! and `logCrc` must be those of a record of the very log beside it, or it is not used. It is
-//! written only of records that are on disk.
+//! Invariant: once a snapshot exists, `snapshot.json` or `snapshot.prev.json` is intact at every
+//! instant. A snapshot is used only if its crc matches its bytes, and its `seq` and `logCrc` match a
+//! record of the log beside it. It contains durable events only.
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};

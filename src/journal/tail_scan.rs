@@ -1,16 +1,15 @@
-//! Telling a torn tail from damage. Pure: bytes in, verdict out.
+//! Distinguishes a torn tail from damage. Pure; called by `reader`, `segments` and `repair`.
 //!
-//! Invariant: no record that may have been acknowledged is ever taken for a torn tail while
-//! anything on disk still says that it was written. A crash tears only the one batch that was not
-//! synced, and every line of that batch has a `dur` before its first record. So, at the first bad
-//! line with the expected seq *s*: if a later line (or a snapshot) says that the records up to some
-//! `dur >= s` were on disk, the bad line is damage; otherwise it is a torn tail.
-//!
-//! Which lines may say so? One that verifies against its own predecessor's crc, as that is written
-//! before it. But the same damage may have taken the predecessor, or its crc, or the line end
-//! between the two; then the line cannot be verified through no fault of its own, and its word
-//! counts if it has the form of a record. Its word does not count if its predecessor is intact, has
-//! the seq before it, and the crc still does not fit: then the line itself is garbled.
+//! Invariant: a record that may have been acknowledged never counts as a torn tail while anything on
+//! disk proves that it was written. A crash tears only the last, unsynced batch, whose lines all have
+//! a `dur` before the batch. So at a first bad line with expected seq *s*: if a later line or a
+//! snapshot proves that records up to some `dur >= s` were on disk, the line is damage, else torn.
+
+// Which later lines count as proof? A line that verifies against its predecessor's crc. If the same
+// damage took the predecessor, its crc or the line break between them, the line cannot verify through
+// no fault of its own, so it counts if it has the form of a record. It does not count if its
+// predecessor is intact and has the preceding seq, but the crc differs: then the line itself is
+// garbled.
 
 use std::io::BufRead as _;
 
@@ -321,7 +320,8 @@ struct Candidate<'a> {
     end: usize,
 }
 
-/// The first line in `rest` whose word counts (see the module) that record `seq` was on disk.
+/// The first line in `rest` that counts as proof (see the top of this file) that record `seq` was on
+/// disk.
 /// `rest` begins where the record `seq` should be, after an intact record.
 fn first_claim(rest: &[u8], seq: u64) -> Option<Candidate<'_>> {
     let mut starts = starts(rest).peekable();

@@ -1,9 +1,8 @@
-//! The thread that appends: all batches that wait go to disk together.
+//! The writer thread: appends all waiting batches together. Started by `daemon::actor`.
 //!
-//! Invariant: batches are answered in the order in which they were handed in, each exactly once,
-//! and only when they are on disk or refused. A batch that was decided on top of a refused one is
-//! refused too (its `expected` is not there), until its owner decides again from the log's real
-//! end. That the log was lost is said once, also while nothing is to be written.
+//! Invariant: each batch is answered exactly once, in order, when it is on disk or refused. A batch
+//! decided after a refused one is refused too, because its `expected` is missing. A lost log is
+//! reported once, even while nothing is being written.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{Builder, JoinHandle};
@@ -18,8 +17,7 @@ use crate::domain::time::Timestamp;
 /// Staged bytes after which no more batches are waited for.
 const GROUP_BYTES: usize = 4 * 1024 * 1024;
 
-/// How often the log is looked at while nothing is to be written: a removed one must not be found
-/// out at the next event only.
+/// How often an idle writer checks the log, so that a removed log is noticed before the next event.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Events that are decided together, and stand or fall together.

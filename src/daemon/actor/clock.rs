@@ -1,7 +1,7 @@
-//! The daemon's clock: the wall clock, kept from going back.
+//! The daemon's clock: the wall clock without steps back. Called by the actor and by `offline`.
 //!
-//! Invariant: the times it gives never decrease, nor fall behind the last journaled event. When the
-//! wall clock goes back, the clock goes on from where it was and says so once.
+//! Invariant: its times never decrease and are never before the last event. If the wall clock goes
+//! back, this clock continues from where it was and reports the step once.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

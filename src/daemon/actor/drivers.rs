@@ -1,10 +1,10 @@
-//! What the actor needs of the drivers.
+//! The interface through which the actor starts effects; `effects::dispatch` implements it.
 
 use crate::domain::effect::Effect;
 use crate::domain::ids::EffectId;
 
-/// Where the actor's effects go.
+/// Carries out the actor's effects.
 pub(crate) trait Drivers: Send {
-    /// Begins an effect; its outcome comes as an observation.
+    /// Starts an effect; its outcome comes as an observation.
     fn dispatch(&self, id: EffectId, effect: Effect);
 }

@@ -13,7 +13,7 @@ use crate::domain::rejection::Rejection;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 
-/// Records kept in memory for those who follow; older ones are read from the log.
+/// Most events kept in memory for followers; older ones are read from the log.
 pub const RECENT_RECORDS: usize = 4_096;
 
 /// One durable event.
@@ -21,57 +21,57 @@ pub const RECENT_RECORDS: usize = 4_096;
 pub struct Journaled {
     /// Its sequence number.
     pub seq: u64,
-    /// When it was journaled.
+    /// When it was decided.
     pub ts: Timestamp,
-    /// What it says.
+    /// The event itself.
     pub event: Event,
 }
 
-/// A command was carried out as far as deciding goes: its events are on disk.
+/// A command was accepted: its events are on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Accepted {
-    /// The last event's sequence number; of a command that changed nothing: the last one there was.
+    /// The seq of its last event, or of the log's last event if it changed nothing.
     pub seq: u64,
-    /// What it led to.
+    /// Its events.
     pub events: Vec<Event>,
 }
 
-/// Why a command has no effect, or none that is known.
+/// Why a command had no effect, or an unknown one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
-    /// The rules refuse it.
+    /// It is not allowed in the current state.
     #[error(transparent)]
     Rejected(#[from] Rejection),
-    /// The log cannot be written now; nothing has changed.
+    /// The log cannot be written at the moment; nothing has changed.
     #[error("the event log cannot be written: {0}")]
     Unavailable(String),
-    /// The log failed for good while this was being written: it may be in it. The daemon ends.
-    #[error("the event log failed while this was being written: {0}")]
+    /// The log failed during the write and may hold the events. The daemon ends.
+    #[error("the event log failed while this command was being written: {0}")]
     Lost(String),
-    /// The daemon is ending; nothing has changed.
-    #[error("the daemon is ending")]
+    /// The daemon is shutting down; nothing has changed.
+    #[error("the daemon is shutting down")]
     Ended,
-    /// The daemon ended at once, and the answer with it.
-    #[error("the daemon ended before it could answer")]
+    /// The daemon ended before it answered.
+    #[error("the daemon stopped before it could answer")]
     Unknown,
 }
 
-/// What reaches the actor.
+/// A message to the actor.
 pub(crate) enum Message {
-    /// A request and where its answer goes.
+    /// A command, and where its answer goes.
     Command(Command, oneshot::Sender<Result<Accepted, CommandError>>),
-    /// Something a driver saw.
+    /// Something a driver observed.
     Observation(Observation),
-    /// Whether it takes messages at all.
+    /// Asks whether the actor still takes messages.
     Ping(oneshot::Sender<()>),
 }
 
-/// What is durable, for readers.
+/// The durable state, for readers.
 #[derive(Debug, Default)]
 pub(crate) struct Published {
     pub(crate) state: State,
     pub(crate) recent: VecDeque<Arc<Journaled>>,
-    /// Since when, and why, nothing can be written.
+    /// Since when and why the log cannot be written.
     pub(crate) stalled: Option<(Timestamp, String)>,
 }
 
@@ -84,7 +84,7 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Asks for something; the answer comes when its events are on disk.
+    /// Sends a command; returns once its events are on disk.
     pub async fn command(&self, command: Command) -> Result<Accepted, CommandError> {
         let (answer, answered) = oneshot::channel();
         let message = Message::Command(command, answer);
@@ -94,14 +94,13 @@ impl Handle {
         answered.await.unwrap_or(Err(CommandError::Unknown))
     }
 
-    /// Tells the actor what a driver saw. Nothing waits for it once the actor is gone: the next
-    /// start sees it again.
+    /// Reports what a driver observed. Lost if the actor has ended: the next start observes it again.
     pub(crate) async fn observe(&self, observation: Observation) {
         // A closed inbox means that the daemon has ended.
         drop(self.inbox.send(Message::Observation(observation)).await);
     }
 
-    /// Waits until the actor takes this, for as long as that takes; false when it has ended.
+    /// Waits without limit until the actor answers; `false` if it has ended.
     pub async fn is_answered(&self) -> bool {
         let (answer, answered) = oneshot::channel();
         self.inbox.send(Message::Ping(answer)).await.is_ok() && answered.await.is_ok()
@@ -123,8 +122,7 @@ impl Handle {
         }
     }
 
-    /// Keeps the records up to `seq` in memory no longer: whoever follows has them by now, or reads
-    /// them from the log.
+    /// Drops the events up to `seq` from memory; slow followers read them from the log.
     pub(crate) fn forget(&self, seq: u64) {
         let mut published = self
             .published
@@ -146,7 +144,7 @@ impl Handle {
         read(&published.state)
     }
 
-    /// Nothing can be written, from `now` on if that is new.
+    /// Records that the log cannot be written, since `now` if that is new.
     pub(crate) fn stall(&self, now: Timestamp, why: &str) {
         let mut published = self
             .published
@@ -156,7 +154,7 @@ impl Handle {
         published.stalled = Some((since, why.to_owned()));
     }
 
-    /// Since when, and why, nothing can be written to the log; none: all is well.
+    /// Since when and why the log cannot be written; `None` if it can.
     pub fn stalled(&self) -> Option<(Timestamp, String)> {
         let published = self
             .published
@@ -201,7 +199,7 @@ impl Handle {
         )
     }
 
-    /// The last durable sequence number, to wait for the next one.
+    /// The last durable seq, to wait for the next one.
     pub fn seq(&self) -> watch::Receiver<u64> {
         self.seq.clone()
     }

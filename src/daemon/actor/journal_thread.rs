@@ -1,5 +1,5 @@
-//! The actor's side of the journal: batches go to the writer's thread, what became of them comes
-//! back in order.
+//! The actor's side of the journal: passes batches to the writer thread and receives the results in
+//! order. Called by the actor alone.
 
 use std::io;
 
@@ -21,18 +21,18 @@ impl JournalEvent for Event {
     }
 }
 
-/// What became of a batch.
+/// The result of writing a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Written {
-    /// It is on disk; its events come back.
+    /// On disk; these are its events.
     Durable(Vec<Event>),
-    /// It is not: the disk is full. A later one may be.
+    /// Not written because the disk is full; a later batch may work.
     Full(String),
-    /// It may not be, and nothing more will.
+    /// Possibly not written; the log accepts nothing more.
     Failed(String),
 }
 
-/// See the module.
+/// The writer thread, and the results that it sends back.
 pub(crate) struct JournalThread {
     writer: Writer<Event>,
     results: mpsc::UnboundedReceiver<Appended<Event>>,
@@ -42,12 +42,12 @@ pub(crate) struct JournalThread {
 }
 
 impl JournalThread {
-    /// Starts the writer's thread.
+    /// Starts the writer thread.
     pub(crate) fn new(journal: Journal) -> io::Result<Self> {
         let position = journal.position();
         let (sender, results) = mpsc::unbounded_channel();
         let writer = spawn_writer(journal, move |appended| {
-            // The actor has gone: nobody is to be told any more.
+            // The actor may have ended.
             drop(sender.send(appended));
         })?;
         Ok(Self {
@@ -59,7 +59,7 @@ impl JournalThread {
         })
     }
 
-    /// Hands in a batch, decided on a log that ends with `expected`.
+    /// Submits a batch that was decided after event `expected`.
     pub(crate) fn write(&mut self, expected: u64, ts: Timestamp, events: Vec<Event>) {
         let batch = Batch {
             expected,
@@ -68,19 +68,19 @@ impl JournalThread {
         };
         match self.writer.submit(batch) {
             Ok(()) => self.in_flight += 1,
-            // Its results end too, and with them the actor.
-            Err(error) => tracing::error!(%error, "the event log's writer is gone"),
+            // The results end too, and with them the actor.
+            Err(error) => tracing::error!(%error, "the writer of the event log has ended"),
         }
     }
 
-    /// What became of the next batch, in the order in which they were handed in. When none is under
-    /// way, waits for the log to be lost.
+    /// The result of the next batch, in the order of submission. Without an open batch, waits until
+    /// the log is lost.
     pub(crate) async fn written(&mut self) -> Written {
         loop {
             let Some(appended) = self.results.recv().await else {
-                return Written::Failed("the event log's writer stopped".to_owned());
+                return Written::Failed("the writer of the event log has ended".to_owned());
             };
-            // A log that was lost is reported though no batch is under way.
+            // A lost log is reported even without an open batch.
             self.in_flight = self.in_flight.saturating_sub(1);
             if self.forgotten > 0 {
                 self.forgotten -= 1;
@@ -97,7 +97,7 @@ impl JournalThread {
         }
     }
 
-    /// Batches under way were decided on one that failed: what becomes of them is known already.
+    /// Ignores the results of the open batches: they follow a failed one, so they fail too.
     pub(crate) fn forget_unwritten(&mut self) {
         self.forgotten = self.in_flight;
     }

@@ -1,13 +1,11 @@
-//! The actor, the one writer: takes inputs, decides, has the events written, and only when they are
-//! on disk publishes, answers and acts.
+//! The actor, the only writer: takes inputs, decides, has the events written, and publishes,
+//! answers and acts once they are on disk. Started by `lifecycle::daemon`.
 //!
-//! `handle` is how others reach it, `journal_thread` has its batches written, `snapshots` says when
-//! to take one, `clock` never goes back. Its `tip` has everything decided, the published state
-//! everything durable; decisions see the tip, readers and drivers the published one.
-//! Invariant: nothing leaves here that is not durable. When a batch cannot be written, `tip` goes
-//! back to the published state, requests get the failure, and observations are decided again, after
-//! what a start says. When the log is lost, nobody knows whether the batch is in it: requests are
-//! told so, and the actor ends.
+//! `handle` gives others access, `drivers` carry out effects, `journal_thread` writes batches,
+//! `snapshots` takes snapshots, `clock` never goes back. Decisions see `tip` (everything decided), others the published state.
+//! Invariant: only durable events have effects. If a batch cannot be written, `tip` goes back to the
+//! published state, commands fail and observations are decided again. If the log is lost, the actor
+//! ends.
 
 pub mod clock;
 pub(super) mod drivers;
@@ -39,17 +37,16 @@ use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use drivers::Drivers;
 
-/// Inputs that are decided together.
+/// Most inputs decided together.
 const INPUTS_AT_ONCE: usize = 128;
-/// Events that are written as one batch; a longer chain of consequences is cut here and goes on
-/// after.
+/// Most events in one batch; a longer chain of consequences continues in the next.
 const EVENTS_AT_ONCE: usize = 2_048;
-/// How long after the last batch the log is marked, so that it too is known to be durable.
+/// How long after the last batch a mark is written, which proves that the batch is durable.
 const MARK_AFTER: Duration = Duration::from_millis(700);
-/// After the deadline of a graceful end, how long until the daemon goes although that cannot be
-/// written down: no sooner than the rules would.
+/// How long after the deadline of a graceful shutdown the daemon ends if its end cannot be written,
+/// in milliseconds. Not before the rules would end it.
 const OVERDUE_MS: i64 = 700;
-/// How long until a failed write is tried again.
+/// The pause before a failed write is retried.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 type Answer = oneshot::Sender<Result<Accepted, CommandError>>;
@@ -57,29 +54,29 @@ type Answer = oneshot::Sender<Result<Accepted, CommandError>>;
 /// A batch that is being written.
 #[derive(Default)]
 struct Batch {
-    /// The seq of its last event; of one without events: of the last before it.
+    /// The seq of its last event, or of the last one before a batch without events.
     last_seq: u64,
     ts: Timestamp,
     events: Vec<Event>,
     answers: Vec<(Answer, Accepted)>,
     observations: Vec<Observation>,
-    /// It says that a daemon starts.
+    /// Records the start of a daemon.
     begins: bool,
 }
 
 /// How the actor ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Ended {
-    /// It was asked to, and the log is whole.
+    /// As requested; the log is complete.
     Cleanly {
-        /// When the time for a graceful end is over; none: nothing was waited for.
+        /// The deadline of the graceful shutdown; `None` if there was nothing to wait for.
         by: Option<Timestamp>,
     },
-    /// The log cannot be written any more.
+    /// The log can no longer be written.
     DiskFailed(String),
 }
 
-/// See the module.
+/// The only writer of the state.
 pub(super) struct Actor {
     inbox: mpsc::Receiver<Message>,
     handle: Handle,
@@ -89,17 +86,17 @@ pub(super) struct Actor {
     snapshots: Snapshots,
     clock: Clock,
     first: Vec<Command>,
-    /// The log has, or is being given, all that a start says: nothing is decided before.
+    /// The events of the start are decided; nothing may be decided before them.
     begun: bool,
     tip: State,
     writing: VecDeque<Batch>,
-    /// Observations that could not be written and wait for the disk.
+    /// Observations to decide again once the disk has space.
     put_off: Vec<Observation>,
-    /// The last chain of consequences was cut and goes on.
+    /// The last chain of consequences was cut off and must continue.
     more: bool,
     retry_at: Option<Instant>,
     /// Why the last batch could not be written.
-    no_room: Option<String>,
+    disk_full: Option<String>,
     mark_at: Option<Instant>,
     ends_by: Option<Timestamp>,
 }
@@ -130,13 +127,13 @@ impl Actor {
             put_off: Vec::new(),
             more: false,
             retry_at: None,
-            no_room: None,
+            disk_full: None,
             mark_at: None,
             ends_by: None,
         }
     }
 
-    /// By another wall clock than the machine's.
+    /// Uses another wall clock than the system's.
     #[cfg(test)]
     pub(super) fn with_wall(mut self, wall: fn() -> Timestamp) -> Self {
         self.clock = Clock::of(self.tip.swarm.last_event_at, wall);
@@ -173,7 +170,7 @@ impl Actor {
         }
     }
 
-    /// A new daemon: says so, and sends every effect without an outcome to its driver again.
+    /// Records the start, and dispatches every unfinished effect again.
     fn recover(&mut self) {
         let left: Vec<(EffectId, Effect)> = self
             .tip
@@ -189,13 +186,13 @@ impl Actor {
         crash::point("actor.recover.dispatched");
     }
 
-    /// What a start says. The configuration comes before anything that depends on it.
+    /// Decides the events of a start. The configuration comes before anything that depends on it.
     fn begin(&mut self) {
         self.begun = true;
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let first = self.first.clone().into_iter();
         let nobody = |command| Message::Command(command, oneshot::channel().0);
-        for said in [
+        for messages in [
             vec![Message::Observation(Observation::DaemonStarted { version })],
             first.map(nobody).collect(),
             vec![Message::Observation(Observation::RecoveryDone)],
@@ -204,7 +201,7 @@ impl Actor {
                 begins: true,
                 ..Batch::default()
             };
-            self.decide(batch, said);
+            self.decide(batch, messages);
         }
     }
 
@@ -212,7 +209,7 @@ impl Actor {
         self.take(observations.into_iter().map(Message::Observation));
     }
 
-    /// Decides on inputs, one after the other, each against what the ones before came to.
+    /// Decides on inputs in order, each on the state after the ones before.
     fn take(&mut self, messages: impl IntoIterator<Item = Message>) {
         if !self.begun {
             self.begin();
@@ -229,7 +226,7 @@ impl Actor {
             match message {
                 Message::Command(command, answer) => self.answer(&mut batch, &command, answer, now),
                 Message::Observation(observation) => self.judge(&mut batch, observation, now),
-                // Nobody waits any more.
+                // The caller may have gone.
                 Message::Ping(answer) => drop(answer.send(())),
             }
         }
@@ -252,12 +249,12 @@ impl Actor {
                 let seq = self.tip.seq;
                 batch.answers.push((answer, Accepted { seq, events }));
             }
-            // Nobody waits any more: the client has gone.
+            // The client has gone.
             Err(rejection) => drop(answer.send(Err(rejection.into()))),
         }
     }
 
-    /// Whatever can go on now.
+    /// Decides what follows by itself.
     fn advance(&mut self, batch: &mut Batch, now: Timestamp) {
         self.more = true;
         while self.more && batch.events.len() < EVENTS_AT_ONCE {
@@ -275,7 +272,7 @@ impl Actor {
         }
     }
 
-    /// Hands a batch to the writer. One without events only waits for those before it.
+    /// Passes a batch to the writer. A batch without events only waits for those before it.
     fn submit(&mut self, mut batch: Batch, now: Timestamp) {
         batch.last_seq = self.tip.seq;
         batch.ts = now;
@@ -293,11 +290,11 @@ impl Actor {
         }
     }
 
-    /// A batch is on disk, or is not.
+    /// Handles the result of a write.
     fn settle(&mut self, written: Written) -> Result<(), Ended> {
         let Some(batch) = self.writing.pop_front() else {
             return match written {
-                // The log was lost while nothing was to be written.
+                // The log was lost while nothing was being written.
                 Written::Failed(why) => Err(Ended::DiskFailed(why)),
                 Written::Durable(_) | Written::Full(_) => Ok(()),
             };
@@ -305,7 +302,7 @@ impl Actor {
         match written {
             Written::Durable(events) => {
                 crash::point("actor.durable");
-                self.no_room = None;
+                self.disk_full = None;
                 self.publish(batch, events);
                 Ok(())
             }
@@ -348,51 +345,50 @@ impl Actor {
         self.snapshots.consider(&self.handle, position);
     }
 
-    /// Neither this batch nor those after it are on disk: back to what is.
+    /// Neither this batch nor the later ones are on disk: goes back to the durable state.
     fn take_back(&mut self, batch: Batch, why: &str) {
-        tracing::error!(%why, "the event log cannot be written; waiting for the disk");
+        tracing::error!(%why, "the event log cannot be written; waiting for disk space");
         let lost = std::iter::once(batch).chain(self.writing.drain(..));
         for batch in lost {
             self.begun &= !batch.begins;
             let again = batch.observations.into_iter();
             self.put_off.extend(again.filter(|seen| !begins(seen)));
             for (answer, _) in batch.answers {
-                // Nobody waits any more: the client has gone.
+                // The client has gone.
                 drop(answer.send(Err(CommandError::Unavailable(why.to_owned()))));
             }
         }
         self.handle.stall(self.clock.peek(), why);
-        self.no_room = Some(why.to_owned());
+        self.disk_full = Some(why.to_owned());
         self.ledger.forget_unwritten();
         self.tip = self.handle.read(State::clone);
         self.retry_at = Some(Instant::now() + RETRY_AFTER);
     }
 
-    /// Of what is under way the next start shows what is in the log: a failed write may have left
-    /// whole lines.
+    /// The log is lost. Whether the open batches are in it is for the next start to find out: a
+    /// failed write may have left complete lines.
     fn give_up(&mut self, batch: Batch, why: &str) {
         tracing::error!(%why, "the event log is lost");
         self.handle.stall(self.clock.peek(), why);
         let open = std::iter::once(batch).chain(self.writing.drain(..));
         for (answer, _) in open.flat_map(|batch| batch.answers) {
-            // Nobody waits any more: the client has gone.
+            // The client has gone.
             drop(answer.send(Err(CommandError::Lost(why.to_owned()))));
         }
     }
 
-    /// Why a graceful end whose time is over is not waited for any more: nothing of it can be
-    /// written down.
+    /// Why a graceful shutdown past its deadline is abandoned: its end cannot be written.
     fn cannot_end(&self) -> Option<String> {
         let overdue = self.overdue_at().is_some_and(|at| at <= self.clock.peek());
-        self.no_room.clone().filter(|_| overdue)
+        self.disk_full.clone().filter(|_| overdue)
     }
 
-    /// Of this daemon's end: what the log says before its start is of the one before it.
+    /// The deadline of this daemon's shutdown, not of an earlier daemon's.
     fn drain_deadline(&self) -> Option<Timestamp> {
         self.tip.swarm.drain_deadline.filter(|_| self.begun)
     }
 
-    /// When a graceful end that cannot be written down is waited for no longer.
+    /// When a graceful shutdown that cannot be written is abandoned.
     fn overdue_at(&self) -> Option<Timestamp> {
         Some(self.drain_deadline()?.plus_millis(OVERDUE_MS))
     }
@@ -431,7 +427,7 @@ impl Actor {
         }
     }
 
-    /// Writes a mark: its line says that all before it is durable.
+    /// Writes a mark, which proves that everything before it is durable.
     fn mark(&mut self) {
         let (now, _) = self.clock.now();
         crash::point("actor.mark");
@@ -440,18 +436,18 @@ impl Actor {
         self.submit(batch, now);
     }
 
-    /// Commands that came too late: whoever asked is told for certain that nothing was done.
+    /// Answers late commands: nothing was done.
     fn refuse_the_rest(&mut self) {
         self.inbox.close();
         while let Ok(message) = self.inbox.try_recv() {
             if let Message::Command(_, answer) = message {
-                // Nobody waits any more: the client has gone.
+                // The client has gone.
                 drop(answer.send(Err(CommandError::Ended)));
             }
         }
     }
 
-    /// The clean end: a mark, so that the log vouches for its last batch, and a snapshot.
+    /// Ends cleanly: writes a mark, which proves that the last batch is durable, and a snapshot.
     async fn end(&mut self) {
         self.mark();
         while !self.writing.is_empty() {
@@ -469,7 +465,7 @@ impl Actor {
     }
 }
 
-/// Said anew by [`Actor::begin`].
+/// Whether [`Actor::begin`] makes this observation itself.
 fn begins(seen: &Observation) -> bool {
     matches!(
         seen,
@@ -479,7 +475,7 @@ fn begins(seen: &Observation) -> bool {
 
 fn reply(answers: Vec<(Answer, Accepted)>) {
     for (answer, accepted) in answers {
-        // Nobody waits any more: the client has gone.
+        // The client has gone.
         drop(answer.send(Ok(accepted)));
     }
 }

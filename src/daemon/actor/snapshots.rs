@@ -1,9 +1,8 @@
-//! When a snapshot is taken: every 1,000 events (in a burst: every two seconds), after 30 seconds
-//! of activity, at the end.
+//! Takes snapshots: after 1,000 events (in a burst, every two seconds), after 30 seconds of
+//! activity, and at the end. Called by the actor.
 //!
-//! Invariant: taken of the published state, hence of durable events only, at the log position of
-//! its last one. With many ideas a snapshot is large; between the ends of a busy time one is taken
-//! only when the events since the last are worth it (see [`BYTES_PER_EVENT`]).
+//! Invariant: a snapshot is taken of the published state, so of durable events only. A large one is
+//! taken only after enough events (see [`BYTES_PER_EVENT`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,13 +18,13 @@ use crate::daemon::lifecycle::heap;
 use crate::domain::state::State;
 use crate::journal::{Position, Snapshot, write_snapshot};
 
-/// Events after which one is due.
+/// A snapshot is due after this many events.
 const EVENTS: u64 = 1_000;
-/// In a burst of events, the time from one to the next.
+/// The least time between two snapshots.
 const PAUSE: Duration = Duration::from_secs(2);
-/// Activity after which one is due.
+/// A snapshot is due after this long if there were events.
 const ACTIVITY: Duration = Duration::from_secs(30);
-/// What snapshots may cost in bytes written, on average over the events.
+/// Bytes of snapshot that may be written for each event, on average.
 const BYTES_PER_EVENT: u64 = 2_048;
 
 /// Takes snapshots.
@@ -38,7 +37,7 @@ pub(crate) struct Snapshots {
 }
 
 impl Snapshots {
-    /// Of this repository; what the log holds at `seq` needs none.
+    /// For this repository, whose log ends at `seq` without new events yet.
     pub(crate) fn new(paths: &Paths, seq: u64) -> Self {
         Self {
             paths: paths.clone(),
@@ -49,7 +48,7 @@ impl Snapshots {
         }
     }
 
-    /// Takes one if it is due. `position` is that of the last durable event.
+    /// Takes a snapshot if one is due. `position` is that of the last durable event.
     pub(crate) fn consider(&mut self, handle: &Handle, position: Position) {
         let events = position.seq.saturating_sub(self.last_seq);
         let worth_it = events * BYTES_PER_EVENT >= self.size.load(Ordering::Relaxed);
@@ -66,32 +65,32 @@ impl Snapshots {
         spawn_blocking(move || {
             write(&paths, &state, position);
             drop(state);
-            heap::give_back();
+            heap::purge();
             size.store(size_on_disk(&paths), Ordering::Relaxed);
             writing.store(false, Ordering::Release);
         });
     }
 
-    /// Takes the last one, of everything.
+    /// Takes the last snapshot, with everything in it.
     pub(crate) async fn last(&self, handle: &Handle, position: Position) {
         let (paths, state) = (self.paths.clone(), handle.read(State::clone));
         let writing = Arc::clone(&self.writing);
         let wrote = spawn_blocking(move || {
-            // One that is being written ends within a moment; two at once would be in each other's
-            // way.
+            // A snapshot that is being written is finished in a moment; two at once would
+            // overwrite each other.
             while writing.swap(true, Ordering::AcqRel) {
                 std::thread::yield_now();
             }
             write(&paths, &state, position);
         });
         if let Err(error) = wrote.await {
-            tracing::warn!(%error, "the last snapshot was not taken; the next start reads more of \
-                the log");
+            tracing::warn!(%error, "the last snapshot was not taken; the next start replays \
+                more events");
         }
     }
 }
 
-/// A snapshot that cannot be written costs time at the next start, nothing else.
+/// A failed snapshot only makes the next start slower.
 fn write(paths: &Paths, state: &State, position: Position) {
     debug_assert_eq!(state.seq, position.seq);
     let snapshot = Snapshot {
@@ -102,8 +101,8 @@ fn write(paths: &Paths, state: &State, position: Position) {
         state,
     };
     if let Err(error) = write_snapshot(&paths.state, &snapshot) {
-        tracing::warn!(%error, "no snapshot could be written; the next start reads more of the \
-            log");
+        tracing::warn!(%error, "a snapshot could not be written; the next start replays more \
+            events");
     }
 }
 

@@ -58,8 +58,8 @@ pub(in crate::daemon) fn create(
         Ok(_) | Err(_) => {
             let path = file::path_of(&context.paths, name);
             Err(Failure::other(format!(
-                "{} is there already, and not of this checkpoint; choose another name, or move the \
-                file away",
+                "{} already exists and belongs to another checkpoint; choose another name, or move \
+                the file away",
                 path.display()
             )))
         }
@@ -127,7 +127,7 @@ impl Wanted<'_> {
             let ours = tag.message.contains(&format!("Swarm-Op: {}\n", self.id));
             return tag.commit.filter(|_| ours).ok_or_else(|| {
                 Failure::other(format!(
-                    "there is a tag `{name}` already; choose another name, or delete it: git tag \
+                    "the tag `{name}` already exists; choose another name, or delete the tag: git tag \
                     -d {name}"
                 ))
             });
@@ -229,8 +229,8 @@ impl Wanted<'_> {
     fn goes_without(&self, work: &Unfinished, error: &GitError) -> Option<String> {
         let possible = self.effect.reason == Reason::BeforeRollback && is_of_the_worktree(error);
         possible.then(|| {
-            tracing::warn!(agent = %work.agent, %error, "uncommitted work cannot be kept");
-            format!("what is not committed could not be kept: {error}")
+            tracing::warn!(agent = %work.agent, %error, "uncommitted work cannot be saved");
+            format!("uncommitted work could not be saved: {error}")
         })
     }
 }
@@ -243,18 +243,17 @@ fn blamed(context: &DriverContext, work: &Unfinished, error: GitError) -> GitErr
     GitError::WorktreeBroken {
         path: context.repo.worktree_path(&work.worktree),
         why: format!(
-            "the work of {} on {} cannot be kept ({error})",
+            "the work of {} on {} cannot be saved ({error})",
             work.agent, work.idea
         ),
         next: format!(
-            "Look at it, or stop that agent: swarm agent stop {}",
+            "Inspect the worktree, or stop that agent: swarm agent stop {}",
             work.agent
         ),
     }
 }
 
-/// Something that is so in that worktree, and not the disk's or the repository's trouble, which
-/// passes or stops everybody.
+/// Whether the worktree is the cause, not the disk or the repository, which would affect everything.
 fn is_of_the_worktree(error: &GitError) -> bool {
     matches!(
         error,
@@ -265,7 +264,7 @@ fn is_of_the_worktree(error: &GitError) -> bool {
     ) || matches!(error, GitError::Failed { .. }) && !error.was_killed()
 }
 
-/// What is committed of it: its branch, or where it began.
+/// The committed work: the tip of its branch, or its base.
 fn committed(
     context: &DriverContext,
     work: &Unfinished,

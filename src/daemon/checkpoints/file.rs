@@ -163,7 +163,10 @@ pub fn read(paths: &Paths, name: &CheckpointName) -> Result<(CheckpointFile, Str
     let file: CheckpointFile =
         serde_json::from_value(value).map_err(|error| damaged(error.to_string()))?;
     if file.name != *name || file.git_tag != tag_of(name) {
-        return Err(damaged(format!("it is that of `{}`", file.name)));
+        return Err(damaged(format!(
+            "it belongs to the checkpoint `{}`",
+            file.name
+        )));
     }
     Ok((file, sha256(&bytes)))
 }

@@ -1,6 +1,6 @@
-//! Checkpoints for people: what there is, and what a rollback to one would change.
+//! Lists checkpoints and previews rollbacks. Called by the API and `offline`.
 //!
-//! Invariant: reads only, with a daemon running or not.
+//! Invariant: only reads, with or without a daemon.
 
 use std::collections::BTreeMap;
 
@@ -118,7 +118,7 @@ fn one(paths: &Paths, name: &CheckpointName, checkpoint: &Checkpoint) -> Value {
     let read = crate::git::read_plain(&path).map_err(|error| error.to_string());
     let parsed = read.and_then(|bytes| {
         if sha256(&bytes) != checkpoint.sha256 {
-            return Err("it is not the one that was written".to_owned());
+            return Err("its content has changed".to_owned());
         }
         serde_json::from_slice::<Value>(&bytes).map_err(|error| error.to_string())
     });
@@ -127,7 +127,7 @@ fn one(paths: &Paths, name: &CheckpointName, checkpoint: &Checkpoint) -> Value {
             file.remove("stateSnapshot");
             return Value::Object(file);
         }
-        Ok(_) => "it is no object".to_owned(),
+        Ok(_) => "it is not a JSON object".to_owned(),
         Err(why) => why,
     };
     json!({
@@ -268,8 +268,7 @@ fn dropped(state: &State, then: &BTreeMap<IdeaId, IdeaThen>) -> Vec<Dropped> {
 
 fn commits(repo: &Repo, state: &State, preview: &mut Preview) -> Result<(), GitError> {
     let Some(target) = state.settings.as_deref().map(|settings| &settings.target) else {
-        preview.problem =
-            Some("no daemon has read the configuration yet; start one first: swarm start".into());
+        preview.problem = Some("no daemon has started here yet; start one: swarm start".into());
         return Ok(());
     };
     let Some(now) = repo.branch_commit(target)? else {

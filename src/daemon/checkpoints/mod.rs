@@ -1,16 +1,10 @@
-//! Checkpoints and the moves of a rollback: what they are made of outside the log.
+//! Checkpoints and rollbacks outside the log. Called by `effects` and the API.
 //!
-//! | file | does |
-//! | --- | --- |
-//! | `file` | the JSON file of a checkpoint: written whole or not at all, read with suspicion |
-//! | `create`, `delete` | a checkpoint comes and goes: private references, tag, file |
-//! | `rollback` | whether a rollback can be done, and the move of the target |
-//! | `list` | what there is, and what a rollback would change |
-//! | `request` | asking a daemon for one of these, and waiting for its end |
-//!
-//! Invariant: a checkpoint is there when its file is: that comes last and goes first. Everything
-//! may be done again after a kill; what a call that was cut short left is known by the number of
-//! its effect, which tag and file carry.
+//! `create` and `delete` make and remove a checkpoint (references, tag, file), and `file` reads and
+//! writes its file. `rollback` checks a rollback and moves the target; `list` shows checkpoints and
+//! previews a rollback; `request` asks a daemon for these and waits.
+//! Invariant: a checkpoint exists if its file does, which is written last and removed first. Every
+//! call may be repeated after a kill: tag and file carry the number of their effect.
 
 mod create;
 mod delete;
@@ -30,10 +24,10 @@ pub fn tag_of(name: &CheckpointName) -> String {
     format!("swarm/checkpoint/{name}")
 }
 
-/// Where the private references of all are.
+/// The prefix of all private references.
 const REFERENCES: &str = "refs/swarm/checkpoints/";
 
-/// Where its private references are.
+/// The prefix of its private references.
 fn references(name: &CheckpointName) -> String {
     format!("{REFERENCES}{name}/")
 }

@@ -1,7 +1,7 @@
-//! Asking a daemon for a checkpoint or a rollback, and waiting for its end.
+//! Requests a checkpoint or rollback from a daemon and waits for its end. Called by the API.
 //!
-//! Invariant: the request is on disk before anything is waited for. Who goes away changes nothing:
-//! what was asked for goes on, if need be with the next daemon.
+//! Invariant: the request is on disk before the wait begins. If the caller goes away, the work goes
+//! on, if necessary with the next daemon.
 
 use std::sync::Arc;
 
@@ -16,24 +16,24 @@ use crate::domain::ids::{CheckpointName, EffectId};
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::state::State;
 
-/// So many events are looked at together.
+/// Events read at once.
 const PAGE: usize = 256;
 
-/// What it came to.
+/// The result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// The checkpoint is there.
+    /// The checkpoint was made.
     Made,
-    /// The checkpoint is gone.
+    /// The checkpoint was deleted.
     Deleted,
     /// Rolled back; this checkpoint undoes it.
     RolledBack {
-        /// It.
+        /// The checkpoint of the state before the rollback.
         safety: CheckpointName,
     },
 }
 
-/// Why not.
+/// Why it was not done.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
     /// It was refused; nothing has changed.
@@ -42,8 +42,8 @@ pub enum AskError {
     /// It could not be done.
     #[error("{0}")]
     Failed(String),
-    /// The rollback was given up; the target and the ideas are as they were.
-    #[error("the rollback to `{to}` was given up: {why}")]
+    /// The rollback was abandoned; the target and the ideas are unchanged.
+    #[error("the rollback to `{to}` was abandoned: {why}")]
     Abandoned {
         /// To what.
         to: CheckpointName,
@@ -53,11 +53,11 @@ pub enum AskError {
         files: Vec<String>,
     },
     /// The daemon ends; the next one goes on with it.
-    #[error("the daemon ends before this is done; the next start goes on with it")]
+    #[error("the daemon is shutting down before this is finished; the next start carries on")]
     Ended,
 }
 
-/// Asks, and waits for the end; with the seq of the last event that tells of it.
+/// Sends the command and waits for its end; also returns the seq of the last event about it.
 pub async fn request(handle: &Handle, command: Command) -> Result<(Answer, u64), AskError> {
     let mut seq = handle.seq();
     let wanted = Wanted::of(&command);
@@ -78,7 +78,7 @@ pub async fn request(handle: &Handle, command: Command) -> Result<(Answer, u64),
             return Ok((answer, handle.read(|state| state.seq)));
         }
         if follower.has_missed_the_end(&wanted) {
-            let why = "it has ended, and how stands in the log: swarm events";
+            let why = "it has ended; see the result in the log: swarm events";
             return Err(AskError::Failed(why.into()));
         }
         if seq.changed().await.is_err() {
@@ -87,8 +87,8 @@ pub async fn request(handle: &Handle, command: Command) -> Result<(Answer, u64),
     }
 }
 
-/// How far somebody who waits has read. A plan of thousands of ideas pushes events out of memory
-/// before he sees them: then he goes on with what is there.
+/// How far a waiting caller has read. A rollback of thousands of ideas pushes events out of memory
+/// unread; then it continues with what is left.
 struct Follower<'a> {
     handle: &'a Handle,
     after: u64,

@@ -1,7 +1,7 @@
-//! Going back to a checkpoint: whether that can be done, and the move of the target.
+//! Checks a rollback and moves the target. Called by `effects::attempt`.
 //!
-//! Invariant: the look changes nothing. The move is by compare-and-swap, with every checkout of the
-//! target following or none; a person's changes in the way stop it.
+//! Invariant: the check changes nothing. The move is a compare-and-swap that updates all checkouts of
+//! the target or none; uncommitted changes in the way prevent it.
 
 use std::collections::BTreeMap;
 
@@ -52,7 +52,7 @@ pub(in crate::daemon) fn check(
         return Err(Failure {
             kind: FailureKind::Repository,
             message: format!(
-                "`{target}` has moved since it was looked at, from {shown:.10} to {now:.10}; look \
+                "`{target}` has moved since the preview, from {shown:.10} to {now:.10}; preview \
                 again: swarm rollback {name} --dry-run"
             ),
         });
@@ -80,7 +80,9 @@ pub(super) fn told(blocked: &Blocked) -> String {
     match &*blocked.command {
         "" => format!("in {place}: {}", blocked.reason),
         command => {
-            format!("in {place}: uncommitted files would be overwritten; put them aside: {command}")
+            format!(
+                "in {place}: uncommitted files would be overwritten; move them out of the way: {command}"
+            )
         }
     }
 }
@@ -89,7 +91,7 @@ pub(super) fn told(blocked: &Blocked) -> String {
 fn refused(name: &CheckpointName, why: &str) -> Failure {
     Failure {
         kind: FailureKind::Repository,
-        message: format!("the checkpoint `{name}` cannot be rolled back to: {why}"),
+        message: format!("cannot roll back to the checkpoint `{name}`: {why}"),
     }
 }
 
@@ -117,8 +119,7 @@ impl Recorded<'_> {
         if found != self.sha256 {
             let path = file::path_of(paths, self.name);
             return Ok(Err(format!(
-                "its file {} is not the one that was written (SHA-256 {found:.12}, not {:.12}); \
-                put that back from a copy",
+                "its file {} has changed (SHA-256 {found:.12}, not {:.12}); restore it from a copy",
                 path.display(),
                 self.sha256
             )));
@@ -132,9 +133,9 @@ impl Recorded<'_> {
             && !repo.has_file(oid(self.commit)?, CONFIG)?
         {
             return Ok(Err(format!(
-                "it is older than the commit of {CONFIG}, so it would take swarm's own \
-                configuration away; have git forget that first: git rm -r -q --cached .swarm && \
-                git commit -m 'Untrack .swarm'"
+                "it is older than the commit that added {CONFIG}, so a rollback would delete swarm's \
+                own configuration; untrack it first: git rm -r -q --cached .swarm && git commit -m \
+                'Untrack .swarm'"
             )));
         }
         // Where that branch is gone it was renamed, and this is it.
@@ -143,7 +144,7 @@ impl Recorded<'_> {
         {
             let of = &file.target;
             return Ok(Err(format!(
-                "it is of the branch `{of}`, and the target is `{target}` now; make `{of}` the \
+                "it belongs to the branch `{of}`, but the target is now `{target}`; make `{of}` the \
                 target again (`target` in .swarm/config.json)"
             )));
         }
@@ -166,10 +167,10 @@ impl Recorded<'_> {
         let (full, commit, tag) = (tag_of(self.name), self.commit, self.tag);
         if repo.resolve_commit(commit.as_str())?.is_none() {
             return Ok(Some(format!(
-                "its commit {commit:.10} is gone: git has thrown it away"
+                "its commit {commit:.10} is gone: git has pruned it"
             )));
         }
-        let back = format!("put it back: git update-ref refs/tags/{full} {tag}");
+        let back = format!("restore it: git update-ref refs/tags/{full} {tag}");
         Ok(match repo.tag(&full)? {
             None => Some(format!("its tag `{full}` was deleted; {back}")),
             Some(found) if found.oid != oid(tag)? => Some(format!(
@@ -184,7 +185,7 @@ impl Recorded<'_> {
 fn missing(repo: &Repo, base: git::Oid, work: &SavedWork) -> Result<Option<String>, GitError> {
     for commit in std::iter::once(&work.tip).chain(&work.wip) {
         if repo.resolve_commit(commit.as_str())?.is_none() {
-            return Ok(Some(format!("git has no commit {commit:.10} any more")));
+            return Ok(Some(format!("git no longer has commit {commit:.10}")));
         }
         if let Some(gone) = repo.missing_object(base, oid(commit)?)? {
             return Ok(Some(gone));

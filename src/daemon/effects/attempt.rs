@@ -17,8 +17,8 @@ use crate::git::{
 pub(crate) fn moved_by_an_agent(target: &str, stray: &Stray) -> String {
     let Stray { worktree, commit } = stray;
     format!(
-        "the target `{target}` is at {commit:.10}, a commit that an agent made in {worktree} and \
-        put there itself: it has passed no check. Look at it: git show {commit:.10}"
+        "an agent in {worktree} moved the target `{target}` to its own commit {commit:.10}, which \
+        has passed no check. Review it: git show {commit:.10}"
     )
 }
 
@@ -131,18 +131,18 @@ pub(super) fn seal(context: &DriverContext, effect: &effect::Seal) -> Result<Sea
         } => SealOutcome::Unsealable {
             message: match other {
                 Some(other) => format!(
-                    "the worktree is on the branch `{other}` at {head:.10}, and not on `{branch}`; \
-                    go back to it (git switch {branch}) and bring the work there"
+                    "the worktree is on the branch `{other}` at {head:.10} instead of `{branch}`; \
+                    switch back (git switch {branch}) and bring the work there"
                 ),
                 None => format!(
-                    "the worktree is on the detached commit {head:.10}, which `{branch}` does not \
-                    lead to; go back (git switch {branch}) and bring the work there"
+                    "the worktree is on the detached commit {head:.10}, which is not on `{branch}`; \
+                    switch back (git switch {branch}) and bring the work there"
                 ),
             },
         },
         Sealed::Unfinished { what, files } => SealOutcome::Unsealable {
             message: format!(
-                "a {what} is in progress in the worktree{}; finish it or abort it",
+                "a {what} is in progress in the worktree{}; finish or abort it",
                 in_files(&files)
             ),
         },
@@ -165,13 +165,12 @@ fn fit(
             });
         }
         Some(BranchProblem::Unrelated) => format!(
-            "`{branch}` at {head:.10} shares no history with {base:.10}, where it began, so it \
-            cannot be merged; put the work on top of that commit (git reset --soft {base:.10}, \
-            then commit)"
+            "`{branch}` at {head:.10} shares no history with its base {base:.10}, so it cannot be \
+            merged; put the work on top of that commit (git reset --soft {base:.10}, then commit)"
         ),
         Some(BranchProblem::Private(folders)) => format!(
-            "`{branch}` has files in {}, where swarm keeps the state of this machine; take them \
-            out of the commits (git rm -r --cached)",
+            "`{branch}` has files in {}, where swarm keeps this machine's state; remove them from \
+            the commits (git rm -r --cached)",
             folders.join(", ")
         ),
     };

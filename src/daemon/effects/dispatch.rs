@@ -61,7 +61,7 @@ impl Drivers for Dispatcher {
                 if !may_pass(failure.kind) {
                     break;
                 }
-                tracing::warn!(effect = %id, ?failure, "an effect failed; it is done again");
+                tracing::warn!(effect = %id, ?failure, "an effect failed; retrying");
                 tokio::time::sleep(pause).await;
                 outcome = this.guarded(id, effect.clone()).await;
             }
@@ -166,9 +166,9 @@ impl Dispatcher {
                 message: attempt::moved_by_an_agent(&target, &stray),
             },
             Ok(Err(error)) => {
-                return tracing::warn!(%error, "the agents' worktrees cannot be looked at");
+                return tracing::warn!(%error, "the agents' worktrees cannot be inspected");
             }
-            Err(error) => return tracing::warn!(%error, "looking at the agents' worktrees stopped"),
+            Err(error) => return tracing::warn!(%error, "inspecting the agents' worktrees crashed"),
         };
         self.handle.observe(observation).await;
     }

@@ -159,7 +159,7 @@ fn dropped(context: &DriverContext, before: git::Oid, now: git::Oid) -> Vec<Idea
     let landed = |tip, hidden| match context.repo.landings(tip, Some(hidden), |_| false) {
         Ok(landed) => landed,
         Err(error) => {
-            tracing::warn!(%error, "which landed ideas a force-push dropped cannot be said");
+            tracing::warn!(%error, "the landed ideas that a force-push dropped cannot be determined");
             Vec::new()
         }
     };
@@ -221,8 +221,8 @@ pub(super) fn land(context: &DriverContext, effect: &effect::Land) -> Result<Lan
             }))
         }
         git::LandOutcome::NotAFastForward => Err(Failure::other(format!(
-            "the merge {commit:.10} does not contain {expected:.10}, where `{target}` stands; it \
-            is built again at: swarm merge retry"
+            "the merge {commit:.10} does not contain {expected:.10}, the tip of `{target}`; build it \
+            again: swarm merge retry"
         ))),
     }
 }
@@ -320,7 +320,7 @@ pub(super) fn finish_resolution(
             let head = concluded(context, branch, target.as_ref())?;
             head.ok_or_else(|| Failure::other(format!(
                 "no merge is in progress in .swarm/worktrees/{worktree}; merge the target there, \
-                or try again: swarm merge retry {idea}"
+                or retry: swarm merge retry {idea}"
             )))?
         }
     };

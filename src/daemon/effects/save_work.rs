@@ -47,7 +47,7 @@ pub(super) fn save_work(
                 || "a detached commit".to_owned(),
                 |other| format!("the branch `{other}`"),
             );
-            let message = format!("the worktree is on {place}, and not on `{branch}`");
+            let message = format!("the worktree is on {place} instead of `{branch}`");
             return Ok(SaveWorkOutcome::Unsealable { message });
         }
         Sealed::Unfinished { what, .. } => {

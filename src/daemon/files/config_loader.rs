@@ -1,4 +1,5 @@
-//! Reading the configuration as the daemon needs it: complete, right, and able to run.
+//! Loads the configuration and checks that it can run. Called at a start, at each reload and by
+//! commands without a daemon.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,24 +10,24 @@ use crate::daemon::error::{DaemonError, Unfit};
 use crate::daemon::preflight::{self, Preflight};
 use crate::process;
 
-/// Knows where the configuration lies.
+/// Loads the configuration of one repository.
 #[derive(Debug, Clone)]
 pub struct Loader {
     paths: Paths,
 }
 
 impl Loader {
-    /// Of this repository.
+    /// A loader for this repository.
     pub fn new(paths: &Paths) -> Self {
         Self {
             paths: paths.clone(),
         }
     }
 
-    /// The configuration as it is now.
+    /// Loads the configuration.
     ///
     /// # Errors
-    /// It is wrong.
+    /// It is invalid.
     pub fn load(&self) -> Result<Config, DaemonError> {
         Ok(self.layered()?.config)
     }
@@ -36,11 +37,11 @@ impl Loader {
         Ok(layered)
     }
 
-    /// The same, and the profiles that ideas get without asking are there, and their programs; and
-    /// no profile has an argument with which its agents could not start.
+    /// As [`Self::load_named`]; also checks that the programs of the default profiles exist and that
+    /// no profile has a forbidden argument.
     ///
     /// # Errors
-    /// It is wrong, or one of them cannot run here.
+    /// It is invalid, or a default profile cannot run here.
     pub fn load_ready(&self) -> Result<Config, DaemonError> {
         let layered = self.layered()?;
         let problems = owned_arguments(&layered);
@@ -52,20 +53,20 @@ impl Loader {
         Ok(config)
     }
 
-    /// The same, and the profiles that ideas get without asking are there.
+    /// As [`Self::load`]; also checks that the default profiles exist.
     ///
     /// # Errors
-    /// It is wrong, or names none.
+    /// It is invalid, or a default profile is missing.
     pub fn load_named(&self) -> Result<Config, DaemonError> {
         named(self.load()?)
     }
 
-    /// A whole look at these profiles, as far as they are configured: better said now than after an
-    /// idea is spent on one. Gives what could not be told.
+    /// Checks these profiles, if they are configured, before an idea is spent on one. Returns the
+    /// doubts.
     ///
     /// # Errors
-    /// One of them cannot work, for certain.
-    pub fn muster<'a>(
+    /// One of them certainly cannot run.
+    pub fn check_profiles<'a>(
         &self,
         config: &Config,
         names: impl IntoIterator<Item = &'a str>,
@@ -89,8 +90,8 @@ impl Loader {
                 profile: name.clone(),
                 fault,
             }));
-            let told = seen.doubts.into_iter();
-            doubts.extend(told.map(|doubt| format!("the agent profile `{name}`: {doubt}")));
+            let of_profile = seen.doubts.into_iter();
+            doubts.extend(of_profile.map(|doubt| format!("the agent profile `{name}`: {doubt}")));
         }
         if unfit.is_empty() {
             Ok(doubts)
@@ -99,8 +100,7 @@ impl Loader {
         }
     }
 
-    /// The programs of the profiles that ideas get without asking are where they are looked for.
-    /// Asks them nothing.
+    /// Checks that the programs of the default profiles exist, without starting them.
     fn check_programs(&self, config: &Config) -> Result<(), DaemonError> {
         for name in unasked(config) {
             let Some(profile) = config.agents.profiles.get(name) else {
@@ -125,8 +125,8 @@ impl Loader {
     }
 }
 
-/// The arguments in profiles that belong to their adapters. The configuration knows no adapter's
-/// arguments, so this is found here.
+/// Arguments in profiles that only their adapter may set. Checked here because the configuration
+/// does not know the adapters' arguments.
 pub fn owned_arguments(layered: &Layered) -> Vec<Problem> {
     let mut found = Vec::new();
     for (name, profile) in &layered.config.agents.profiles {
@@ -158,7 +158,7 @@ fn named(config: Config) -> Result<Config, DaemonError> {
     Ok(config)
 }
 
-/// The profiles that ideas get without asking, each once.
+/// The profiles used without being requested: the default one and the resolver's.
 pub fn unasked(config: &Config) -> BTreeSet<&str> {
     let names = std::iter::once(&config.agents.profile).chain(&config.merge.resolver);
     names.map(String::as_str).collect()

@@ -1,10 +1,9 @@
-//! The view files: `ideas.jsonl` and `learnings.md`, for people and scripts that like files. The
-//! log is never judged by them; the repair `rebuild` reads the list, as there is nothing else left
-//! then.
+//! Writes the exported files `ideas.jsonl` and `learnings.md`, for people and scripts. Called by the
+//! daemon and by `offline`.
 //!
-//! Invariant: replaced atomically, never half written. They lag behind by a time that grows with
-//! their size, so that writing them costs at most about [`BYTES_PER_SECOND`]; at a clean end they
-//! are exact.
+//! Invariant: files are replaced atomically, and never used to judge the log (only the repair
+//! `rebuild` reads them). They lag behind so that writing costs at most about [`BYTES_PER_SECOND`];
+//! after a clean shutdown they are exact.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -20,27 +19,27 @@ use crate::domain::state::State;
 use crate::remove;
 use crate::view;
 
-/// What writing the views may cost on average.
+/// Bytes that may be written a second, on average.
 const BYTES_PER_SECOND: u64 = 24 * 1024;
-/// Views of this size, in bytes, took much memory.
+/// Files of this size, in bytes, needed much memory.
 const LARGE: u64 = 1024 * 1024;
-/// How the name of a view that is being written begins.
+/// Begins the names of unfinished files.
 const TEMPORARY: &str = ".view-";
 const MIN_LAG: Duration = Duration::from_millis(200);
 const MAX_LAG: Duration = Duration::from_secs(60);
 
-/// What both files hold.
+/// The content of both files.
 struct Exports {
     ideas: String,
     learnings: String,
 }
 
-/// Writes both views as the state is now; returns their size in bytes.
+/// Writes both files; returns their size in bytes.
 pub fn write(paths: &Paths, state: &State) -> io::Result<u64> {
     Exports::of(state)?.write(paths)
 }
 
-/// Removes what killed writers left. For whoever holds the lock.
+/// Removes unfinished files of killed writers. The caller holds the lock.
 pub fn clear(paths: &Paths) -> io::Result<()> {
     for entry in std::fs::read_dir(&paths.swarm)? {
         let entry = entry?;
@@ -67,10 +66,10 @@ impl Exports {
     }
 }
 
-/// Keeps the views up to date until the daemon ends.
+/// Keeps the files up to date until the daemon ends.
 pub(crate) async fn keep(paths: Paths, handle: Handle) {
     let mut seq = handle.seq();
-    // What is there already says how much there is to write.
+    // The existing file tells how much there is to write.
     let mut written = fs::metadata(paths.ideas()).map_or(0, |file| file.len());
     while seq.changed().await.is_ok() {
         tokio::time::sleep(lag(written)).await;
@@ -78,17 +77,19 @@ pub(crate) async fn keep(paths: Paths, handle: Handle) {
         let (paths, handle) = (paths.clone(), handle.clone());
         let work = move || {
             let written = handle.read(Exports::of)?.write(&paths)?;
-            // They may come long after the last event.
+            // The write may come long after the last event.
             if written >= LARGE {
-                heap::give_back();
+                heap::purge();
             }
             io::Result::Ok(written)
         };
         let wrote = tokio::task::spawn_blocking(work).await;
         match wrote {
             Ok(Ok(bytes)) => written = bytes,
-            Ok(Err(error)) => tracing::warn!(%error, "the view files cannot be written"),
-            Err(error) => tracing::warn!(%error, "writing the view files stopped"),
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "ideas.jsonl and learnings.md cannot be written")
+            }
+            Err(error) => tracing::warn!(%error, "writing ideas.jsonl and learnings.md crashed"),
         }
     }
 }
@@ -117,10 +118,10 @@ fn learnings(state: &State) -> String {
     text
 }
 
-/// Not synced: a view that a power failure takes is written again.
+/// Not synced: after a power failure the file is written again.
 fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
-    // What a kill leaves of it is ignored by git, and cleared away by the next start.
+    // If killed here, git ignores the file and the next start removes it.
     let mut file = tempfile::Builder::new()
         .prefix(TEMPORARY)
         .suffix(".tmp")
@@ -136,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_killed_writer_left_goes_and_nothing_else() {
+    fn only_unfinished_files_of_a_killed_writer_are_removed() {
         let root = tempfile::tempdir().unwrap();
         let paths = Paths::new(root.path());
         std::fs::create_dir_all(&paths.swarm).unwrap();

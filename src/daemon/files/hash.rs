@@ -1,4 +1,4 @@
-//! The content of a file as a short name.
+//! The SHA-256 of a file's content, for checkpoints and the inbox.
 
 use sha2::{Digest as _, Sha256};
 

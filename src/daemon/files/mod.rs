@@ -1,9 +1,8 @@
-//! What the daemon reads and writes below `.swarm/`, apart from the log itself.
+//! The files below `.swarm/` that the daemon reads and writes, apart from the log itself.
 //!
-//! `paths` names every file; `store` opens the state on disk; `exports` writes `ideas.jsonl` and
-//! `learnings.md`. `config_loader` reads the configuration, `settings` turns it into what decisions
-//! and drivers need, and `trusted_config` keeps which programs git's configuration could run when a
-//! person last approved it.
+//! `paths` names every file, `store` opens the state, and `exports` writes `ideas.jsonl` and
+//! `learnings.md`. `config_loader` loads the configuration, `settings` converts it for decisions and
+//! drivers, and `trusted_config` keeps the accepted git settings; `hash` computes SHA-256.
 
 pub(super) mod config_loader;
 pub mod exports;

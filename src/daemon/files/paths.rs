@@ -1,8 +1,8 @@
-//! Where everything lies in a repository: the one place that spells out names below `.swarm/`.
+//! The paths of all files in a repository: the only place that spells out names below `.swarm/`.
 
 use std::path::{Path, PathBuf};
 
-/// The folders and files of one repository.
+/// The paths of one repository.
 #[derive(Debug, Clone)]
 pub struct Paths {
     /// The repository's main work tree.
@@ -24,7 +24,7 @@ pub struct Paths {
 }
 
 impl Paths {
-    /// Of the repository whose main work tree is `root`.
+    /// The paths below the main work tree `root`.
     pub fn new(root: &Path) -> Self {
         let swarm = root.join(".swarm");
         Self {
@@ -44,7 +44,7 @@ impl Paths {
         self.worktrees.join(name)
     }
 
-    /// `.swarm/state/lease`, which a living daemon holds.
+    /// `.swarm/state/lease`, which a live daemon holds.
     pub fn lease(&self) -> PathBuf {
         self.state.join("lease")
     }

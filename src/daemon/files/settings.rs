@@ -1,4 +1,5 @@
-//! From the configuration's words to what decisions and drivers need.
+//! Converts the configuration to the settings of decisions and drivers. Called at a start, at each
+//! reload and by `offline`.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +11,11 @@ use crate::domain::usage::{MicroUsd, Price};
 
 const MINUTE_MS: i64 = 60_000;
 
-/// What decisions need, but for the hooks: those are files. `head` is the branch checked out, for a
-/// configuration that names no target.
+/// The domain's settings without the hooks, which are files. `head` is the checked-out branch, used
+/// if the configuration sets no target.
 ///
 /// # Errors
-/// A profile name that is no id; `config check` finds it before.
+/// A profile name is not a valid id; `config check` finds that before.
 pub fn settings(config: &Config, head: &str) -> Result<Settings, BadId> {
     let names: Result<Vec<ProfileName>, BadId> = config
         .agents
@@ -60,8 +61,8 @@ pub fn settings(config: &Config, head: &str) -> Result<Settings, BadId> {
     })
 }
 
-/// Whose limits each profile shares. Programs that swarm knows nothing of share only what they
-/// name.
+/// The account whose limits each profile shares. Profiles of unknown programs share limits only by
+/// an explicit account.
 fn accounts(config: &Config) -> Result<BTreeMap<ProfileName, String>, BadId> {
     let mut accounts = BTreeMap::new();
     for (name, profile) in &config.agents.profiles {
@@ -92,7 +93,7 @@ fn price((model, pricing): (&String, &config::Pricing)) -> (String, Price) {
     (model.clone(), price)
 }
 
-/// The limits of the configuration, as the domain knows them.
+/// The configured budget, in the domain's units.
 pub fn budget(budget: &config::Budget) -> Budget {
     let money = |dollars: Option<f64>| dollars.and_then(MicroUsd::from_dollars);
     Budget {
@@ -104,7 +105,7 @@ pub fn budget(budget: &config::Budget) -> Budget {
     }
 }
 
-/// The profile of this name, as the adapters know it; none: it is not configured.
+/// The configured profile of this name, for the adapters.
 pub fn profile(config: &Config, name: &ProfileName) -> Option<agents::Profile> {
     let profile = config.agents.profiles.get(name.as_str())?;
     Some(agents::Profile {

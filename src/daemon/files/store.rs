@@ -1,5 +1,5 @@
-//! The state of a repository on disk, opened by whoever holds the lock: the log in order, and what
-//! folding it gives.
+//! Opens the state on disk: takes the lock, opens the log and folds its events. Called by the daemon,
+//! `offline`, `clean` and `repair`.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::domain::state::State;
 use crate::journal::repair::read_base_state;
 use crate::journal::{Journal, JournalError, LockError, Record, StartFrom, StateLock, load};
 
-/// See the module.
+/// An open state directory, with its lock held.
 pub struct Store {
     /// The state after the last event.
     pub state: State,
@@ -23,30 +23,29 @@ pub struct Store {
 }
 
 impl Store {
-    /// Takes the lock, puts the log's end in order and reads it.
+    /// Takes the lock, opens the log for writing (which cuts a torn tail) and reads it.
     ///
     /// # Errors
-    /// [`DaemonError::Locked`]; damage to acknowledged events or a log that was removed, with
-    /// nothing touched.
+    /// [`DaemonError::Locked`]; a damaged or removed log. Nothing was changed then.
     pub fn open(paths: &Paths) -> Result<Self, DaemonError> {
         Self::under(lock(paths)?, paths)
     }
 
-    /// The same, with the lock taken before.
+    /// As [`Self::open`], with the lock already held.
     ///
     /// # Errors
-    /// Damage to acknowledged events or a log that was removed, with nothing touched.
+    /// A damaged or removed log. Nothing was changed then.
     pub fn under(lock: StateLock, paths: &Paths) -> Result<Self, DaemonError> {
         if let Err(error) = super::exports::clear(paths) {
-            tracing::warn!(%error, "unfinished view files could not be removed");
+            tracing::warn!(%error, "unfinished temporary files could not be removed");
         }
-        // Before anything is touched.
+        // Reads before anything is changed.
         let (state, from) = read(paths)?;
         let (journal, opened) = Journal::open(&paths.state)?;
         if let Some(kept) = opened.torn {
             tracing::warn!(
                 bytes = kept.bytes, copy = %kept.copy.display(),
-                "the log ended in a line that was never acknowledged; it was put aside"
+                "the log ended in an incomplete write, which was never acknowledged; moved to a copy"
             );
         }
         tracing::info!(seq = state.seq, ?from, "state read");
@@ -57,7 +56,7 @@ impl Store {
         })
     }
 
-    /// The journal, for the writer, and the lock, to be held until the end.
+    /// The journal for the writer thread, and the lock to hold until the end.
     pub(crate) fn into_parts(self) -> (Journal, StateLock) {
         (self.journal, self.lock)
     }
@@ -74,24 +73,23 @@ pub fn lock(paths: &Paths) -> Result<StateLock, DaemonError> {
     })
 }
 
-/// The state after the last event: the snapshot's and the events after it. Needs no lock and
-/// changes nothing.
+/// Reads the state after the last event. Needs no lock and changes nothing.
 ///
 /// # Errors
-/// Damage to acknowledged events; a log that was removed, or lost its end.
+/// A damaged, removed or truncated log.
 pub fn read(paths: &Paths) -> Result<(State, StartFrom), DaemonError> {
-    // Before the log, which may grow meanwhile.
+    // Before reading the log, which may grow meanwhile.
     let made = MadeBefore::reading(paths);
     let loaded = load::<State, Event>(&paths.state)?;
     let read = loaded.try_fold(State::default, |state, record| {
         apply(&paths.state, state, &record)
     })?;
-    has_its_end(paths, &made, &read.0)?;
+    refuse_lost_end(paths, &made, &read.0)?;
     Ok(read)
 }
 
-/// Refuses a log that is whole as far as it goes, but was longer.
-pub(crate) fn has_its_end(
+/// Refuses an intact log that was longer before.
+pub(crate) fn refuse_lost_end(
     paths: &Paths,
     made: &MadeBefore,
     state: &State,
@@ -105,7 +103,7 @@ pub(crate) fn has_its_end(
     Ok(())
 }
 
-/// Folds a record in. A log that was repaired may begin with a whole state, which lies beside it.
+/// Folds a record into the state. A repaired log may begin with a complete state in its own file.
 pub(crate) fn apply(
     state_dir: &Path,
     state: &mut State,

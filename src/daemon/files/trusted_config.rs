@@ -1,9 +1,9 @@
-//! What in git's configuration can run programs, as a person has known it since a daemon first
-//! worked here: kept over restarts.
+//! The accepted git settings that can run programs, kept over restarts in
+//! `state/git-programs.json`. Called at a start and by `swarm config trust-git`.
 //!
-//! Invariant: agents can write the shared `.git/config` also while no daemon runs. Once
-//! `state/git-programs.json` is there, nothing that is not in it is run by a git of ours, until a
-//! person accepts it. It is there before the first agent starts.
+//! Invariant: our git runs no program that is not in the file until a person accepts it. Agents can
+//! write the shared `.git/config` even while no daemon runs. The file exists before the first agent
+//! starts.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -16,7 +16,7 @@ use super::paths::Paths;
 use crate::daemon::error::DaemonError;
 use crate::git::{GitError, Repo, Setting, Settings};
 
-/// The version of the file.
+/// The version of the file's format.
 const VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
@@ -33,10 +33,10 @@ struct Program {
     value: String,
 }
 
-/// Opens the repository with what is trusted in it; the first time, that is what is there now.
+/// Opens the repository with the accepted settings. The first time, the present ones are accepted.
 ///
 /// # Errors
-/// [`DaemonError::GitProgramsNew`]: there is more now.
+/// [`DaemonError::GitProgramsNew`]: there are new settings.
 pub(crate) fn open(paths: &Paths) -> Result<Repo, DaemonError> {
     let repo = with_trusted(paths)?;
     match repo.new_programs()?.as_slice() {
@@ -45,7 +45,7 @@ pub(crate) fn open(paths: &Paths) -> Result<Repo, DaemonError> {
     }
 }
 
-/// Writes down what this repository was opened with, unless that was done before.
+/// Writes the settings that the repository was opened with, unless the file exists.
 pub(crate) fn keep(paths: &Paths, repo: &Repo) -> Result<(), DaemonError> {
     if file(paths).exists() {
         return Ok(());
@@ -53,8 +53,7 @@ pub(crate) fn keep(paths: &Paths, repo: &Repo) -> Result<(), DaemonError> {
     write(paths, &repo.programs()).map_err(DaemonError::io("write .swarm/state/git-programs.json"))
 }
 
-/// What git's configuration has now that nobody has accepted. Of a file that cannot be read, that
-/// is everything.
+/// The present settings that nobody has accepted; all of them if the file cannot be read.
 ///
 /// # Errors
 /// Git's configuration cannot be read.
@@ -68,7 +67,7 @@ pub fn unaccepted(paths: &Paths) -> Result<Vec<Setting>, DaemonError> {
     }
 }
 
-/// Accepts these too, durably. Before the first daemon there is nothing to do: it accepts what it
+/// Accepts these settings, durably. Does nothing before the first daemon, which accepts what it
 /// finds.
 ///
 /// # Errors
@@ -107,7 +106,7 @@ fn file(paths: &Paths) -> PathBuf {
     paths.state.join("git-programs.json")
 }
 
-/// None: no daemon has worked here yet.
+/// `None` before the first daemon has started.
 fn read(paths: &Paths) -> Result<Option<Vec<Setting>>, DaemonError> {
     let text = match fs::read(file(paths)) {
         Ok(text) => text,
@@ -127,7 +126,7 @@ fn read(paths: &Paths) -> Result<Option<Vec<Setting>>, DaemonError> {
     ))
 }
 
-/// Replaced in one step, file and name synced.
+/// Replaces the file atomically and durably.
 fn write(paths: &Paths, programs: &[Setting]) -> io::Result<()> {
     let programs = programs.iter().cloned();
     let kept = Kept {
@@ -136,7 +135,7 @@ fn write(paths: &Paths, programs: &[Setting]) -> io::Result<()> {
             .map(|(key, value)| Program { key, value })
             .collect(),
     };
-    // Always the same name: what a kill leaves of it is written over, and goes.
+    // Always the same name, so that the next call overwrites what a kill left.
     let new = paths.state.join("git-programs.json.new");
     let mut file_now = OpenOptions::new()
         .write(true)

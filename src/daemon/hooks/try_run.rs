@@ -17,7 +17,7 @@ use crate::daemon::effects::context::DriverContext;
 use crate::daemon::error::DaemonError;
 use crate::daemon::files::config_loader::Loader;
 use crate::daemon::files::paths::Paths;
-use crate::daemon::lifecycle::signals::{self, Asked};
+use crate::daemon::lifecycle::signals::{self, Request};
 use crate::daemon::runs::run;
 use crate::daemon::runs::script::{self, HOOK_STDIN};
 use crate::domain::hook::HookName;
@@ -157,7 +157,7 @@ fn as_here(
 async fn waited(
     dir: &RunDir,
     launched: Launched,
-    mut asked: mpsc::UnboundedReceiver<Asked>,
+    mut asked: mpsc::UnboundedReceiver<Request>,
 ) -> Result<(process::RunEnd, bool), process::ProcessError> {
     let mut end = pin!(process::wait(dir, Some(launched)));
     let mut how = None;
@@ -166,7 +166,7 @@ async fn waited(
             end = &mut end => return Ok((end?, how.is_some())),
             Some(asked) = asked.recv() => {
                 let next = match (asked, how) {
-                    (Asked::Reload, _) => continue,
+                    (Request::Reload, _) => continue,
                     (_, None) => Stop::Graceful,
                     (_, Some(_)) => Stop::Now,
                 };

@@ -1,4 +1,4 @@
-//! One daemon, from the lock to the clean end.
+//! Opens and runs one daemon, from the lock to the clean shutdown. Called by `swarm start`.
 //!
 //! Order of a start: repository, configuration, lock, log, and only then anything that acts. Order
 //! of an end: the actor has written that it stopped, the views are exact, kept worktrees are given
@@ -14,7 +14,7 @@ use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::reload::Reloader;
 use super::shutdown::{self, Notes, cut_off};
-use super::signals::{self, Asked};
+use super::signals::{self, Request};
 use super::watcher::Watcher;
 use super::{heap, log};
 use crate::config::Config;
@@ -69,15 +69,15 @@ pub struct Options {
 /// How a daemon ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum End {
-    /// It was asked to.
+    /// On request.
     Stopped,
-    /// Nothing was left that happens by itself, and the state at that moment.
+    /// Nothing was left to do by itself; with the state at that moment.
     AtRest(Rest, Box<State>),
-    /// A second Ctrl+C: nothing was tidied up.
+    /// By a second Ctrl+C, without cleaning up.
     Interrupted,
 }
 
-/// A daemon that holds the lock and has read the log, and has done nothing yet.
+/// A daemon that holds the lock and has read the log, but has not acted yet.
 pub struct Daemon {
     options: Options,
     loader: Loader,
@@ -88,13 +88,13 @@ pub struct Daemon {
     store: Store,
     first: Vec<Command>,
     notes: Arc<Notes>,
-    signals: mpsc::UnboundedReceiver<Asked>,
+    signals: mpsc::UnboundedReceiver<Request>,
     /// What tells the runners that a daemon lives.
     alive: Alive,
 }
 
 impl Daemon {
-    /// Takes the lock and reads configuration and log.
+    /// Takes the lock and reads the configuration and the log.
     ///
     /// # Errors
     /// Everything that keeps a daemon from working; nothing has changed then but a torn tail of the
@@ -108,19 +108,19 @@ impl Daemon {
         let loader = Loader::new(&paths);
         let config = loader.load_named()?;
         let unasked = unasked(&config);
-        let mut doubts = loader.muster(&config, unasked.iter().copied())?;
+        let mut doubts = loader.check_profiles(&config, unasked.iter().copied())?;
         let target = existing_target(&config, &repo)?;
         let mut settings = settings::settings(&config, &target)
             .map_err(|bad| DaemonError::AgentUnusable(bad.to_string()))?;
         let lock = store::lock(&paths)?;
         crash::point("daemon.locked");
-        // Only now: a start that is refused leaves no trace.
+        // Only now, because a refused start must leave no trace.
         log::begin(&paths)?;
         let store = Store::under(lock, &paths)?;
         crash::point("daemon.log-read");
         run::refuse_newer(&paths.runs, &store.state).map_err(DaemonError::NewerRun)?;
         let asked_for = asked_for(&store.state);
-        doubts.extend(loader.muster(&config, asked_for.difference(&unasked).copied())?);
+        doubts.extend(loader.check_profiles(&config, asked_for.difference(&unasked).copied())?);
         for doubt in doubts {
             tracing::warn!("{doubt}");
         }
@@ -136,9 +136,9 @@ impl Daemon {
             std::env::current_exe().map_err(DaemonError::io("find this program's own file"))?;
         let (handle, inbox, seq) = open_channels(&store.state);
         let context = Arc::new(DriverContext::new(paths, repo, exe, config));
-        // Until here nothing was done that a signal could leave half done.
+        // Nothing before this point could be left half done by a signal.
         let signals = signals::receive_signals().unwrap_or_else(|error| {
-            tracing::error!(%error, "signals cannot be received; end with: swarm stop");
+            tracing::error!(%error, "signals cannot be received; stop the daemon with: swarm stop");
             mpsc::unbounded_channel().1
         });
         Ok(Self {
@@ -156,17 +156,17 @@ impl Daemon {
         })
     }
 
-    /// To ask, to read, to follow.
+    /// A handle on the actor: to send commands, read and follow.
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }
 
-    /// Becomes true when a signal asks for the end.
+    /// Becomes true when a signal requests a shutdown.
     pub fn end_asked(&self) -> watch::Receiver<bool> {
-        self.notes.asked()
+        self.notes.requested()
     }
 
-    /// Where everything lies.
+    /// The paths of the repository.
     pub fn paths(&self) -> &Paths {
         &self.context.paths
     }
@@ -180,8 +180,8 @@ impl Daemon {
         }
     }
 
-    /// Works until it is asked to end, or until nothing is left to do. `closing` is awaited after
-    /// the last event, before the lock is given back.
+    /// Runs until a shutdown is requested or, with `until_idle`, nothing is left to do. Awaits `closing`
+    /// after the last event, before releasing the lock.
     ///
     /// # Errors
     /// [`DaemonError::DiskFailed`]: agents that run go on under their runners.
@@ -195,7 +195,7 @@ impl Daemon {
         let seq = self.store.state.seq;
         let (journal, lock) = self.store.into_parts();
         let ledger =
-            JournalThread::new(journal).map_err(DaemonError::io("start the log's writer"))?;
+            JournalThread::new(journal).map_err(DaemonError::io("start the writer of the event log"))?;
         let actor = Actor::new(
             self.inbox,
             handle.clone(),
@@ -212,7 +212,7 @@ impl Daemon {
         ));
         let attendants = [
             tokio::spawn(exports::keep(context.paths.clone(), handle.clone())),
-            tokio::spawn(heap::keep(handle.clone())),
+            tokio::spawn(heap::purge_when_idle(handle.clone())),
             tokio::spawn(watcher.watch()),
             tokio::spawn(clean::keep(Arc::clone(&context), handle.clone())),
         ];
@@ -264,11 +264,11 @@ fn existing_target(config: &Config, repo: &Repo) -> Result<String, DaemonError> 
 fn settle_leftovers(paths: &Paths, repo: &Repo) -> Result<(), DaemonError> {
     if !repo.wait_for_orphans(ORPHANS)? {
         tracing::warn!(
-            "a git command of an earlier daemon still runs; what it holds is waited for"
+            "a git command of an earlier daemon is still running; swarm waits for what it locks"
         );
     }
     run::end_vanished(&paths.runs)
-        .map_err(DaemonError::io("end agents whose run directory is gone"))?;
+        .map_err(DaemonError::io("stop agents whose run directory is gone"))?;
     repo.settle_checkouts()?;
     Ok(repo.settle_worktrees()?)
 }
@@ -302,7 +302,7 @@ fn open_channels(state: &State) -> (Handle, mpsc::Receiver<Message>, watch::Send
     (handle, inbox, seq)
 }
 
-/// The profiles that pending ideas ask for.
+/// The profiles that pending ideas request.
 fn asked_for(state: &State) -> BTreeSet<&str> {
     let pending = state.ideas.values();
     let pending = pending.filter(|idea| idea.status == IdeaStatus::Pending);
@@ -340,7 +340,7 @@ async fn wind_up(
     let until = Instant::now() + limit;
     let tidied = tokio::time::timeout(limit, finish(context, state.clone())).await;
     if tidied.is_err() {
-        tracing::warn!("tidying up takes too long; the next end of a daemon goes on with it");
+        tracing::warn!("cleaning up takes too long; the next shutdown continues it");
     }
     crash::point("daemon.tidied");
     // What was asked to drain and has not would run on with nobody to look after it; agents that
@@ -362,7 +362,7 @@ async fn finish(context: &Arc<DriverContext>, state: State) {
     let context = Arc::clone(context);
     let tidied = spawn_blocking(move || {
         if let Err(error) = exports::write(&context.paths, &state) {
-            tracing::warn!(%error, "the view files cannot be written");
+            tracing::warn!(%error, "ideas.jsonl and learnings.md cannot be written");
         }
         if state.is_pending(|_| true) {
             return;
@@ -377,6 +377,6 @@ async fn finish(context: &Arc<DriverContext>, state: State) {
         }
     });
     if let Err(error) = tidied.await {
-        tracing::warn!(%error, "tidying up stopped");
+        tracing::warn!(%error, "cleaning up crashed");
     }
 }

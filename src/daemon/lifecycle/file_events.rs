@@ -1,8 +1,8 @@
-//! Watching `.swarm/` for changes: the configuration, the inbox. Rules and prompts are read anew
-//! for each iteration, so a change there is only told, not acted on.
+//! Watches `.swarm/` for changes of the configuration, hooks and inbox. Called by `watcher`. A change
+//! of rules or prompts is only logged: each iteration reads them again.
 //!
-//! Invariant: a lost notification loses nothing: the inbox is also looked at when the daemon
-//! starts, and the configuration is read then.
+//! Invariant: a lost notification loses nothing, because every start reads the inbox and the
+//! configuration.
 
 use std::path::Path;
 
@@ -41,7 +41,7 @@ pub(crate) fn watch(
         if let Some(what) = means.filter(|_| is_change(event.kind))
             && changed.send(what).is_err()
         {
-            tracing::debug!("the daemon is ending; a change of files is not looked at");
+            tracing::debug!("the daemon is shutting down; a file change is ignored");
         }
     })?;
     watcher.watch(&paths.swarm, RecursiveMode::NonRecursive)?;
@@ -59,8 +59,7 @@ pub(crate) fn watch(
     Ok(watcher)
 }
 
-/// The folder of the hooks may come later, or be another one than before; to watch it twice does no
-/// harm.
+/// Watches the hooks' folder, which may be created or replaced later. Watching it twice is harmless.
 pub(crate) fn watch_hooks(watcher: &mut RecommendedWatcher, paths: &Paths) -> notify::Result<()> {
     let folder = paths.hooks();
     if folder.is_dir() {

@@ -1,13 +1,9 @@
-//! Memory that passing work took goes back to the system.
+//! Returns unused memory to the system. Called after each snapshot and when the daemon is idle.
 //!
-//! A snapshot copies the whole state and writes it as text, now on one thread, now on another, and
-//! what stays in the state lies between what is freed soon. Linux's usual allocator (glibc's) then
-//! holds a third more after some thousand ideas than a new daemon would; jemalloc, which keeps each
-//! size apart, holds next to nothing more, if it is told when to give back: of itself it waits for
-//! more work. Elsewhere the system's own allocator stays.
-//!
-//! Invariant: it goes back after each snapshot, and once more when the daemon has come to rest,
-//! together with the events that are kept for those who follow; the actor never waits for that.
+//! Snapshots allocate and free much memory between long-lived parts of the state. After some
+//! thousand ideas glibc's allocator then keeps a third more than a new daemon needs. jemalloc keeps
+//! almost nothing, if it is told when to purge. Other systems keep their own allocator.
+//! Invariant: the actor never waits for a purge.
 
 use std::time::Duration;
 
@@ -16,20 +12,19 @@ use tokio::time::timeout;
 
 use crate::daemon::actor::handle::Handle;
 
-/// How long nothing happens at rest.
+/// Without events for this long, the daemon counts as idle.
 const QUIET: Duration = Duration::from_secs(5);
 
 #[cfg(target_os = "linux")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// What jemalloc reads before the first byte is asked of it: two arenas for all threads, since the
-/// daemon's work is done by few; nothing of more than a page is kept by a thread for itself; what
-/// is freed goes back after a second's work.
+/// jemalloc's settings: two arenas, since few threads work; thread caches only up to a page; freed
+/// memory is returned after a second.
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code)]
-// SAFETY: jemalloc looks for a pointer to text that ends with a zero byte under this name, and
-// nobody else has one.
+// SAFETY: jemalloc expects a pointer to a text that ends with a zero byte under this name, and
+// nothing else defines it.
 #[unsafe(export_name = "malloc_conf")]
 #[used]
 static SETTINGS: Option<&'static std::ffi::c_char> = Some(settings());
@@ -38,15 +33,15 @@ static SETTINGS: Option<&'static std::ffi::c_char> = Some(settings());
 #[allow(unsafe_code)]
 const fn settings() -> &'static std::ffi::c_char {
     let text = c"narenas:2,lg_tcache_max:12,dirty_decay_ms:1000,muzzy_decay_ms:0";
-    // SAFETY: it points to the first of the bytes of a text that is never freed.
+    // SAFETY: it points to the first byte of a text that is never freed.
     unsafe { &*text.as_ptr() }
 }
 
-/// Gives back what nobody uses. Other threads may wait a moment for memory meanwhile.
-pub(crate) fn give_back() {
+/// Returns unused memory. Other threads may wait a moment for memory meanwhile.
+pub(crate) fn purge() {
     #[cfg(target_os = "linux")]
     #[allow(unsafe_code)]
-    // SAFETY: the name ends with a zero byte, and neither a value is passed nor one asked for.
+    // SAFETY: the name ends with a zero byte; no value is passed or requested.
     let refused = unsafe {
         use std::ptr::null_mut;
         tikv_jemalloc_sys::mallctl(ALL.as_ptr(), null_mut(), null_mut(), null_mut(), 0)
@@ -55,17 +50,17 @@ pub(crate) fn give_back() {
     debug_assert_eq!(refused, 0);
 }
 
-/// What gives back at once what no arena uses (jemalloc's manual, `arena.<i>.purge`; 4096 stands
-/// for all).
+/// The control that purges all arenas (jemalloc's manual, `arena.<i>.purge`; 4096 means all).
 #[cfg(target_os = "linux")]
 const ALL: &std::ffi::CStr = c"arena.4096.purge";
 
-/// Gives back, whenever the daemon has come to rest, what its work until then took; until it ends.
-pub(crate) async fn keep(handle: Handle) {
-    at_each_rest(handle, give_back).await;
+/// Returns memory whenever the daemon has become idle, until it ends. Also drops the events kept for
+/// followers, who can read them from the log.
+pub(crate) async fn purge_when_idle(handle: Handle) {
+    at_each_rest(handle, purge).await;
 }
 
-async fn at_each_rest(handle: Handle, give_back: fn()) {
+async fn at_each_rest(handle: Handle, purge: fn()) {
     let mut seq = handle.seq();
     loop {
         while let Ok(changed) = timeout(QUIET, seq.changed()).await {
@@ -76,10 +71,10 @@ async fn at_each_rest(handle: Handle, give_back: fn()) {
         let (followed, last) = (handle.clone(), *seq.borrow());
         let at_rest = move || {
             followed.forget(last);
-            give_back();
+            purge();
         };
         if let Err(error) = spawn_blocking(at_rest).await {
-            tracing::warn!(%error, "giving back memory stopped");
+            tracing::warn!(%error, "returning memory crashed");
         }
         if seq.changed().await.is_err() {
             return;
@@ -99,12 +94,12 @@ mod tests {
     use crate::domain::state::State;
     use crate::domain::time::Timestamp;
 
-    static GIVEN: AtomicU32 = AtomicU32::new(0);
+    static PURGES: AtomicU32 = AtomicU32::new(0);
 
-    /// Lets time pass, and what is due be done.
+    /// Lets time pass; returns the number of purges.
     async fn pass(time: Duration) -> u32 {
         tokio::time::sleep(time).await;
-        GIVEN.load(Ordering::SeqCst)
+        PURGES.load(Ordering::SeqCst)
     }
 
     #[cfg(target_os = "linux")]
@@ -121,20 +116,20 @@ mod tests {
             tikv_jemalloc_sys::mallctl(c"opt.narenas".as_ptr(), value, &raw mut size, none, 0)
         };
         assert_eq!((refused, arenas), (0, 2));
-        give_back();
+        purge();
     }
 
     #[tokio::test(start_paused = true)]
-    async fn it_goes_back_once_at_each_rest_and_not_before() {
+    async fn memory_is_returned_once_each_time_the_daemon_is_idle() {
         let (handle, seat) = Seat::new(State::default(), 10);
         let happens = |seq| {
             let (ts, event) = (Timestamp::default(), Event::Mark(Mark {}));
             seat.publish(&[Arc::new(Journaled { seq, ts, event })]);
         };
         let keeper = tokio::spawn(at_each_rest(handle.clone(), || {
-            GIVEN.fetch_add(1, Ordering::SeqCst);
+            PURGES.fetch_add(1, Ordering::SeqCst);
         }));
-        // What a start took, too.
+        // Once after the start.
         assert_eq!(pass(QUIET * 2).await, 1);
         for seq in 1..10 {
             happens(seq);
@@ -142,7 +137,7 @@ mod tests {
         }
         assert_eq!(handle.recent_after(0, 10).unwrap().len(), 9);
         assert_eq!(pass(QUIET).await, 2);
-        // Who follows has it all, and what came before is in the log.
+        // Followers have everything, and older events are in the log.
         assert_eq!(handle.recent_after(9, 10), Some(vec![]));
         assert_eq!(handle.recent_after(8, 10), None);
         assert_eq!(handle.forgotten(), 9);

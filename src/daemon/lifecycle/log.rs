@@ -1,9 +1,7 @@
-//! The daemon's own log, for those who look for the cause of something: `.swarm/logs/daemon.jsonl`,
-//! one JSON object a line.
+//! The daemon's diagnostic log, `.swarm/logs/daemon.jsonl`: one JSON object a line. Opened at a start.
 //!
-//! Invariant: it is no ledger. Nothing reads it back, and a line that cannot be written is lost
-//! without consequence. `SWARM_LOG` says how much is written (`debug`, `swarm::git=trace`, ...;
-//! `info` without it).
+//! Invariant: nothing reads it back, and losing a line has no consequence. `SWARM_LOG` sets the level
+//! (`debug`, `swarm::git=trace`, ...); the default is `info`.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -15,12 +13,12 @@ use tracing_subscriber::EnvFilter;
 use crate::daemon::error::DaemonError;
 use crate::daemon::files::paths::Paths;
 
-/// The variable that says how much is written.
+/// The variable that sets the level.
 const VARIABLE: &str = "SWARM_LOG";
-/// A log larger than this, in bytes, is put aside at the next start; one such is kept.
+/// A larger log, in bytes, is renamed at the next start; one old log is kept.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Opens the log and has everything that this process traces written there. The first call counts.
+/// Opens the log and writes all traces of this process there. Only the first call has an effect.
 ///
 /// # Errors
 /// The log cannot be opened.
@@ -30,12 +28,12 @@ pub fn begin(paths: &Paths) -> Result<(), DaemonError> {
     let begun = tracing_subscriber::fmt()
         .json()
         .with_env_filter(filter)
-        // On a full disk each line would be a message on the terminal.
+        // On a full disk, each line would print an error on the terminal.
         .log_internal_errors(false)
         .with_writer(Mutex::new(file))
         .try_init();
     if begun.is_err() {
-        tracing::debug!("this process has a log already");
+        tracing::debug!("this process already has a log");
     }
     Ok(())
 }
@@ -58,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_that_grew_large_is_put_aside() {
+    fn a_large_log_is_renamed_at_the_next_start() {
         let folder = tempfile::tempdir().unwrap();
         let paths = Paths::new(folder.path());
         open(&paths).unwrap().set_len(MAX_BYTES + 1).unwrap();

@@ -1,10 +1,9 @@
-//! A daemon from its lock to its clean end.
+//! The life of a daemon, from taking the lock to its clean shutdown. Called by `swarm start`.
 //!
-//! `daemon` opens and runs it, `reload` reads the configuration again, `shutdown` ends what runs
-//! and stops the rest, `signals` asks for that end. `file_events` sees changes below `.swarm/`,
-//! `watcher` acts on them and ends an idle swarm. `systemd_notify` reports to the service manager,
-//! `heap` gives memory back, and `log` writes the daemon's own log. Called by the command line's
-//! `start`.
+//! `daemon` opens and runs it; `signals` receives signals and `shutdown` acts on them.
+//! `file_events` reports changes below `.swarm/`; `watcher` acts on them and ends an idle daemon, and
+//! `reload` reloads the configuration. `systemd_notify` reports to the service manager, `heap`
+//! returns memory to the system, and `log` writes the daemon's own log.
 
 pub mod daemon;
 pub(super) mod file_events;

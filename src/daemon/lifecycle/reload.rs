@@ -1,7 +1,6 @@
-//! What a running daemon can be asked besides the actor: to read the configuration again, and what
-//! lies in files and git.
+//! Reloads the configuration of a running daemon, and reads files and git for the API.
 //!
-//! Invariant: a configuration that is wrong leaves the one before in force.
+//! Invariant: an invalid configuration leaves the previous one in force.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -25,7 +24,7 @@ use crate::domain::observation::Observation;
 use crate::domain::state::State;
 use crate::view::TargetNow;
 
-/// Reads the configuration again and has the actor load what changed.
+/// Reloads the configuration, and answers questions about files and git.
 #[derive(Clone)]
 pub struct Reloader {
     pub(crate) loader: Loader,
@@ -53,7 +52,7 @@ impl Reloader {
         let seen =
             spawn_blocking(move || list::preview(&context.repo, &context.paths, &state, &name));
         seen.await
-            .map_err(|error| DaemonError::io("look at the checkpoint")(io::Error::other(error)))?
+            .map_err(|error| DaemonError::io("inspect the checkpoint")(io::Error::other(error)))?
     }
 
     /// The hooks, in the order of an idea's way.
@@ -92,7 +91,7 @@ impl Reloader {
             Ok(config) => config,
             Err(error) => {
                 let message = format!(
-                    "the configuration is wrong, and the one before stays in force: {}",
+                    "the configuration is invalid, so the previous one stays in force: {}",
                     listed(&error.to_string())
                 );
                 self.handle
@@ -133,7 +132,7 @@ impl Reloader {
     }
 }
 
-/// A list of several lines on one.
+/// Joins the lines of a list into one line.
 fn listed(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     lines.join("; ").replace(":; ", ": ")
@@ -150,10 +149,10 @@ pub enum ReloadError {
     Refused(#[from] CommandError),
 }
 
-/// Reads the configuration again, and tells the log how it went.
+/// Reloads the configuration and logs the result.
 pub(crate) async fn reload(reloader: &Reloader) {
     match reloader.reload().await {
-        Ok(seq) => tracing::info!(seq, "configuration read again"),
-        Err(error) => tracing::warn!(%error, "configuration not read again"),
+        Ok(seq) => tracing::info!(seq, "configuration reloaded"),
+        Err(error) => tracing::warn!(%error, "configuration not reloaded"),
     }
 }

@@ -1,6 +1,7 @@
-//! The end that signals ask for, and what is seen to so that nothing of ours runs on after it.
+//! Shutdown by signals, and ending everything that would otherwise outlive the daemon. Called by
+//! `daemon` and `watcher`.
 //!
-//! Invariant: a second Ctrl+C is heard until the process is gone, whatever the first one waits for.
+//! Invariant: a second Ctrl+C works until the process is gone, whatever the first one waits for.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -10,7 +11,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
 use super::reload::{Reloader, reload};
-use super::signals::Asked;
+use super::signals::Request;
 use crate::daemon::actor::handle::{CommandError, Handle};
 use crate::daemon::effects::context::DriverContext;
 use crate::daemon::runs::run;
@@ -18,36 +19,36 @@ use crate::domain::command::Command;
 use crate::domain::state::State;
 use crate::view::Rest;
 
-/// How long until an end is asked for again that the log had no room for.
-pub(crate) const AGAIN_AFTER: Duration = Duration::from_secs(1);
+/// The pause before a shutdown that could not be written is requested again.
+pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// What those around the actor tell the daemon, besides what goes through the actor.
+/// What the tasks around the actor tell the daemon directly.
 #[derive(Default)]
 pub(crate) struct Notes {
-    asked: watch::Sender<bool>,
-    again: Notify,
+    requested: watch::Sender<bool>,
+    repeated: Notify,
     given_up: Notify,
     why: Mutex<String>,
     at_rest: Mutex<Option<(Rest, Box<State>)>>,
 }
 
 impl Notes {
-    /// Becomes true when a signal asks for the end.
-    pub(crate) fn asked(&self) -> watch::Receiver<bool> {
-        self.asked.subscribe()
+    /// Becomes true when a signal requests a shutdown.
+    pub(crate) fn requested(&self) -> watch::Receiver<bool> {
+        self.requested.subscribe()
     }
 
-    /// Whether a signal has asked for the end.
-    pub(crate) fn is_asked(&self) -> bool {
-        *self.asked.borrow()
+    /// Whether a signal has requested a shutdown.
+    pub(crate) fn is_requested(&self) -> bool {
+        *self.requested.borrow()
     }
 
     /// Waits for a second Ctrl+C.
     pub(crate) async fn interrupted(&self) {
-        self.again.notified().await;
+        self.repeated.notified().await;
     }
 
-    /// Waits until the end cannot be had gracefully; why.
+    /// Waits until a graceful shutdown turns out to be impossible; returns why.
     pub(crate) async fn given_up(&self) -> String {
         self.given_up.notified().await;
         self.why
@@ -61,35 +62,35 @@ impl Notes {
         self.given_up.notify_one();
     }
 
-    /// How things stood when the end was asked for because nothing was left to do.
+    /// The state when the daemon requested its own shutdown because it was idle.
     pub(crate) fn at_rest(&self) -> Option<(Rest, Box<State>)> {
         let mut at_rest = self.at_rest.lock().unwrap_or_else(PoisonError::into_inner);
         at_rest.take()
     }
 
-    /// Keeps how things stand for [`Self::at_rest`].
-    pub(crate) fn rests(&self, how: Option<(Rest, Box<State>)>) {
+    /// Sets the answer of [`Self::at_rest`].
+    pub(crate) fn set_at_rest(&self, how: Option<(Rest, Box<State>)>) {
         *self.at_rest.lock().unwrap_or_else(PoisonError::into_inner) = how;
     }
 }
 
-/// Heeds signals until it is dropped.
+/// Acts on signals until it is dropped.
 pub(crate) async fn handle_signals(
-    mut heard: mpsc::UnboundedReceiver<Asked>,
+    mut signals: mpsc::UnboundedReceiver<Request>,
     reloader: Reloader,
     notes: Arc<Notes>,
 ) {
-    while let Some(asked) = heard.recv().await {
-        match asked {
-            // Nothing is awaited here: the next signal must be heard while this one is carried out.
-            Asked::Reload => {
+    while let Some(request) = signals.recv().await {
+        match request {
+            // Nothing is awaited here, so that the next signal is received meanwhile.
+            Request::Reload => {
                 let reloader = reloader.clone();
                 tokio::spawn(async move { reload(&reloader).await });
             }
-            Asked::Interrupt if notes.is_asked() => notes.again.notify_one(),
-            Asked::End if notes.is_asked() => {}
-            Asked::Interrupt | Asked::End => {
-                notes.asked.send_replace(true);
+            Request::Interrupt if notes.is_requested() => notes.repeated.notify_one(),
+            Request::End if notes.is_requested() => {}
+            Request::Interrupt | Request::End => {
+                notes.requested.send_replace(true);
                 tokio::spawn(end(reloader.handle.clone(), Arc::clone(&notes)));
             }
         }
@@ -98,50 +99,50 @@ pub(crate) async fn handle_signals(
 
 async fn end(handle: Handle, notes: Arc<Notes>) {
     let until = Instant::now() + grace(&handle);
-    while let Asking::Again(why) = ask_to_end(&handle).await {
+    while let ShutdownRequest::NotWritten(why) = request_shutdown(&handle).await {
         if Instant::now() >= until {
             return notes.give_up(why);
         }
-        tokio::time::sleep(AGAIN_AFTER).await;
+        tokio::time::sleep(RETRY_AFTER).await;
     }
 }
 
-/// How long a graceful end may take.
+/// How long a graceful shutdown may take.
 fn grace(handle: &Handle) -> Duration {
     let millis = handle.read(|state| state.settings.as_deref().map_or(0, |it| it.grace_ms));
     Duration::from_millis(u64::try_from(millis).unwrap_or(0))
 }
 
-/// What became of asking for the end.
+/// The result of requesting a shutdown.
 #[derive(PartialEq, Eq)]
-pub(crate) enum Asking {
-    /// It comes, or has come.
-    Over,
-    /// The log could not be written, and why.
-    Again(String),
+pub(crate) enum ShutdownRequest {
+    /// The daemon is shutting down.
+    Accepted,
+    /// The log cannot be written at the moment; the reason.
+    NotWritten(String),
 }
 
-/// Asks for a graceful end.
-pub(crate) async fn ask_to_end(handle: &Handle) -> Asking {
+/// Requests a graceful shutdown.
+pub(crate) async fn request_shutdown(handle: &Handle) -> ShutdownRequest {
     let keep_agents = false;
     match handle.command(Command::Shutdown { keep_agents }).await {
-        Ok(_) => Asking::Over,
+        Ok(_) => ShutdownRequest::Accepted,
         Err(error) => {
-            tracing::error!(%error, "the end could not be asked for");
+            tracing::error!(%error, "the shutdown could not be requested");
             match error {
-                CommandError::Unavailable(why) => Asking::Again(why),
+                CommandError::Unavailable(why) => ShutdownRequest::NotWritten(why),
                 CommandError::Rejected(_)
                 | CommandError::Lost(_)
                 | CommandError::Ended
-                | CommandError::Unknown => Asking::Over,
+                | CommandError::Unknown => ShutdownRequest::Accepted,
             }
         }
     }
 }
 
-/// After the actor: nothing is begun any more, and the git commands that run are ended, unless they
-/// end by themselves within `patience`; so are the runs of `runs`. What is cut off is for the next
-/// start, which finds it in the log. Whether no git command is left.
+/// After the actor has ended: starts nothing more, and ends git commands that do not finish within
+/// `patience`, and the runs of `runs`. The next start finds what was cut off in the log. Returns
+/// whether no git command is left.
 pub(crate) async fn cut_off(
     context: &Arc<DriverContext>,
     runs: Option<State>,
@@ -152,7 +153,7 @@ pub(crate) async fn cut_off(
         run::close(&context);
         let over = context.repo.end_commands(patience);
         if !over {
-            tracing::warn!("a git command could not be ended; the next start waits for it");
+            tracing::warn!("a git command could not be stopped; the next start waits for it");
         }
         if let Some(state) = runs {
             run::end_all(&context, &state);
@@ -160,7 +161,7 @@ pub(crate) async fn cut_off(
         over
     });
     cut.await.unwrap_or_else(|error| {
-        tracing::warn!(%error, "ending what still ran stopped");
+        tracing::warn!(%error, "stopping the remaining work crashed");
         false
     })
 }

@@ -1,8 +1,8 @@
-//! Signals to the daemon: the first Ctrl+C, TERM or HUP ends it gracefully, a later Ctrl+C at once;
-//! USR1 reads the configuration again.
+//! Signals to the daemon: the first Ctrl+C, TERM or HUP shuts it down gracefully, a later Ctrl+C at
+//! once; USR1 reloads the configuration. Called by `daemon` and `hooks::try_run`.
 //!
-//! Invariant: a hang-up or TERM never hurries an end. Where a terminal is closed or a machine shut
-//! down several of them come, one after the other, and nobody has lost patience.
+//! Invariant: HUP and TERM never hurry a shutdown. Closing a terminal or halting the machine sends
+//! several of them, and nobody has lost patience.
 
 use std::io;
 
@@ -11,33 +11,32 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 use tokio::sync::mpsc;
 
-/// All that are listened to.
-const HEEDED: [Signal; 4] = [
+/// The handled signals.
+const HANDLED: [Signal; 4] = [
     Signal::SIGINT,
     Signal::SIGTERM,
     Signal::SIGHUP,
     Signal::SIGUSR1,
 ];
 
-/// What a signal asks for.
+/// What a signal requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked {
-    /// End, and, when that was asked for before, at once.
+pub(crate) enum Request {
+    /// Shut down; at once if that was requested before.
     Interrupt,
-    /// End.
+    /// Shut down.
     End,
-    /// Read the configuration again.
+    /// Reload the configuration.
     Reload,
 }
 
-/// Listens from now on, on a thread of its own, until nobody takes what it hears. To be called
-/// while there is but one thread: then no signal is lost on the way from what the system does by
-/// itself to this.
-pub(crate) fn receive_signals() -> io::Result<mpsc::UnboundedReceiver<Asked>> {
-    let (asked, heard) = mpsc::unbounded_channel();
-    // Between the handler's coming into force and its knowing what to do, it swallows what comes.
-    let later: SigSet = HEEDED.into_iter().collect();
-    let before = later.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+/// Receives signals on a thread of its own until the receiver is dropped. Call this while the
+/// process has one thread, so that no signal is lost while the handlers are installed.
+pub(crate) fn receive_signals() -> io::Result<mpsc::UnboundedReceiver<Request>> {
+    let (sender, requests) = mpsc::unbounded_channel();
+    // A handler swallows signals between its installation and its registration here.
+    let handled: SigSet = HANDLED.into_iter().collect();
+    let before = handled.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
     let registered = register();
     before.thread_set_mask()?;
     let mut signals = registered?;
@@ -45,33 +44,32 @@ pub(crate) fn receive_signals() -> io::Result<mpsc::UnboundedReceiver<Asked>> {
         .name("signals".into())
         .spawn(move || {
             for signal in signals.forever() {
-                if asked.send(meaning(signal)).is_err() {
+                if sender.send(meaning(signal)).is_err() {
                     return;
                 }
             }
         })?;
-    Ok(heard)
+    Ok(requests)
 }
 
 fn register() -> io::Result<Signals> {
     let signals = Signals::new([SIGINT, SIGTERM, SIGUSR1])?;
-    // `nohup` means: go on when the terminal is closed.
+    // Under `nohup` the daemon must survive a closed terminal.
     if !is_ignored(SIGHUP) {
         signals.handle().add_signal(SIGHUP)?;
     }
     Ok(signals)
 }
 
-fn meaning(signal: i32) -> Asked {
+fn meaning(signal: i32) -> Request {
     match signal {
-        SIGINT => Asked::Interrupt,
-        SIGUSR1 => Asked::Reload,
-        _ => Asked::End,
+        SIGINT => Request::Interrupt,
+        SIGUSR1 => Request::Reload,
+        _ => Request::End,
     }
 }
 
-/// Whether whoever started this process had it ignore the signal. Where the system does not tell,
-/// it did not.
+/// Whether the signal was ignored when this process started; `false` if the system does not tell.
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status

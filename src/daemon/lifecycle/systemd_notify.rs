@@ -1,9 +1,9 @@
-//! What the daemon tells the service manager that started it, by systemd's protocol: that it is
-//! ready, how it stands, that its actor lives, that it ends.
+//! Reports to the service manager by systemd's notification protocol (sd_notify(3)): ready, status,
+//! watchdog, stopping. Called by `swarm start`.
 //!
-//! Invariant: the watchdog is fed by answers of the actor and by nothing else. One that is stuck
-//! lets the time run out, and the service manager ends the daemon and starts it again; agents go on
-//! under their runners meanwhile. Nothing here ever waits for the service manager.
+//! Invariant: only answers of the actor feed the watchdog. If the actor hangs, the service manager
+//! restarts the daemon, while agents continue under their runners. Nothing here ever waits for the
+//! service manager.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -18,38 +18,38 @@ use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::state::{IdeaStatus, State};
 use crate::view;
 
-/// The least time from one status text to the next.
-const BREATH: Duration = Duration::from_secs(1);
+/// The least time between two status texts.
+const STATUS_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A service manager that wants to be told.
+/// A service manager that expects notifications.
 #[derive(Debug)]
 pub struct SystemdNotify {
     socket: UnixDatagram,
     address: SocketAddr,
-    /// How long it waits for a sign of life; none: it does not ask for any.
+    /// The watchdog's timeout; `None` if it has no watchdog.
     watchdog: Option<Duration>,
     stopping: AtomicBool,
 }
 
 impl SystemdNotify {
-    /// The one that the environment names; none: nobody wants to be told.
+    /// The service manager named by the environment, if any.
     pub fn of_environment() -> Option<Self> {
         let name = std::env::var_os("NOTIFY_SOCKET")?;
         let of_us = |pid: String| pid.parse() == Ok(std::process::id());
-        let asked = std::env::var("WATCHDOG_PID").map_or(true, of_us);
-        let watchdog = std::env::var("WATCHDOG_USEC").ok().filter(|_| asked);
+        let is_ours = std::env::var("WATCHDOG_PID").map_or(true, of_us);
+        let watchdog = std::env::var("WATCHDOG_USEC").ok().filter(|_| is_ours);
         let micros = watchdog.and_then(|text| text.parse().ok());
         let watchdog = micros.filter(|it| *it > 0).map(Duration::from_micros);
         match Self::new(&name, watchdog) {
-            Ok(supervisor) => Some(supervisor),
+            Ok(manager) => Some(manager),
             Err(error) => {
-                tracing::warn!(%error, "the service manager cannot be told anything");
+                tracing::warn!(%error, "the service manager cannot be notified");
                 None
             }
         }
     }
 
-    /// One that listens on this socket; a name that begins with `@` is in the abstract name space.
+    /// The service manager on this socket; a name that begins with `@` is in the abstract namespace.
     pub(crate) fn new(name: &OsStr, watchdog: Option<Duration>) -> io::Result<Self> {
         let socket = UnixDatagram::unbound()?;
         socket.set_nonblocking(true)?;
@@ -61,47 +61,47 @@ impl SystemdNotify {
         })
     }
 
-    /// The daemon ends. Said once.
+    /// Reports once that the daemon is stopping.
     pub fn stopping(&self) {
         if !self.stopping.swap(true, Ordering::Relaxed) {
-            self.say("STOPPING=1\nSTATUS=ending");
+            self.say("STOPPING=1\nSTATUS=stopping");
         }
     }
 
     fn say(&self, text: &str) {
         if let Err(error) = self.socket.send_to_addr(text.as_bytes(), &self.address) {
-            tracing::debug!(%error, "the service manager does not listen");
+            tracing::debug!(%error, "the service manager does not receive notifications");
         }
     }
 
-    /// Says that the daemon is ready, and from then on how it stands, until it has ended or this is
-    /// dropped.
+    /// Reports that the daemon is ready, then its status, until the daemon ends or this is dropped.
     pub async fn inform(&self, handle: Handle) {
-        let mut told = handle.read(status_line);
-        self.say(&format!("READY=1\nSTATUS={told}"));
-        tokio::join!(self.follow(&handle, &mut told), self.feed(&handle));
+        let mut status = handle.read(status_line);
+        self.say(&format!("READY=1\nSTATUS={status}"));
+        tokio::join!(self.follow(&handle, &mut status), self.feed(&handle));
     }
 
-    async fn follow(&self, handle: &Handle, told: &mut String) {
+    async fn follow(&self, handle: &Handle, status: &mut String) {
         let mut seq = handle.seq();
         loop {
             if handle.read(|state| state.swarm.phase == SwarmPhase::Draining) {
                 self.stopping();
             }
             let now = handle.read(status_line);
-            if *told != now && !self.stopping.load(Ordering::Relaxed) {
+            if *status != now && !self.stopping.load(Ordering::Relaxed) {
                 self.say(&format!("STATUS={now}"));
-                *told = now;
+                *status = now;
             }
             if seq.changed().await.is_err() {
                 return;
             }
-            tokio::time::sleep(BREATH.min(self.breath())).await;
+            tokio::time::sleep(STATUS_INTERVAL.min(self.interval())).await;
         }
     }
 
-    fn breath(&self) -> Duration {
-        self.watchdog.map_or(BREATH, |watchdog| watchdog / 4)
+    fn interval(&self) -> Duration {
+        self.watchdog
+            .map_or(STATUS_INTERVAL, |watchdog| watchdog / 4)
     }
 
     async fn feed(&self, handle: &Handle) {
@@ -129,7 +129,7 @@ fn address(name: &OsStr) -> io::Result<SocketAddr> {
     SocketAddr::from_pathname(name)
 }
 
-/// How it stands, on one line.
+/// The status, on one line.
 fn status_line(state: &State) -> String {
     let pending = state
         .ideas
@@ -137,8 +137,8 @@ fn status_line(state: &State) -> String {
         .filter(|idea| idea.status == IdeaStatus::Pending)
         .count();
     let phase = serde_json::to_value(state.swarm.phase).unwrap_or_default();
-    let mut words = format!(
-        "{}; {} agents at work, {pending} ideas wait, {} to merge",
+    let mut status = format!(
+        "{}: {} agents running, {pending} ideas pending, {} waiting to merge",
         phase.as_str().unwrap_or_default(),
         state.slots_used(),
         state.queue.len()
@@ -146,9 +146,9 @@ fn status_line(state: &State) -> String {
     let needs = view::needs_you(state).len();
     if needs > 0 {
         // Writing to a string does not fail.
-        let _ = write!(words, ", {needs} need you");
+        let _ = write!(status, ", {needs} need you");
     }
-    words
+    status
 }
 
 #[cfg(test)]
@@ -160,7 +160,7 @@ mod tests {
     use crate::domain::event::{Event, PhaseChanged};
     use crate::domain::time::Timestamp;
 
-    /// Times long enough for a busy machine, short enough for a test.
+    /// Long enough for a busy machine, short enough for a test.
     const WATCHDOG: Duration = Duration::from_millis(60);
     const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -175,22 +175,22 @@ mod tests {
             let path = folder.path().join("notify");
             let socket = UnixDatagram::bind(&path).unwrap();
             socket.set_read_timeout(Some(PATIENCE)).unwrap();
-            let supervisor = SystemdNotify::new(path.as_os_str(), Some(WATCHDOG)).unwrap();
+            let notify = SystemdNotify::new(path.as_os_str(), Some(WATCHDOG)).unwrap();
             let manager = Self {
                 socket,
                 _folder: folder,
             };
-            (manager, supervisor)
+            (manager, notify)
         }
 
         fn next(&self) -> String {
             let mut bytes = [0; 4096];
-            let length = self.receive(&mut bytes).expect("nothing was told");
+            let length = self.receive(&mut bytes).expect("no notification");
             String::from_utf8(bytes[..length].to_vec()).unwrap()
         }
 
-        /// A wait with a time is not taken up again by the system after a signal, and other tests
-        /// of this process have children.
+        /// A wait with a timeout is not restarted after a signal, and other tests of this process
+        /// have children.
         fn receive(&self, bytes: &mut [u8]) -> std::io::Result<usize> {
             loop {
                 match self.socket.recv(bytes) {
@@ -204,7 +204,7 @@ mod tests {
             while !self.next().contains(text) {}
         }
 
-        /// How much comes until nothing came for so long, or it is clear that it does not cease.
+        /// Counts messages until there was none for `time`, or 50.
         fn until_silent(&self, time: Duration) -> usize {
             self.socket.set_read_timeout(Some(time)).unwrap();
             let mut bytes = [0; 4096];
@@ -218,18 +218,18 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn the_watchdog_is_fed_while_the_actor_answers_and_starves_when_it_is_stuck() {
-        let (manager, supervisor) = Manager::new();
+    async fn the_watchdog_is_fed_only_while_the_actor_answers() {
+        let (manager, notify) = Manager::new();
         let (handle, mut seat) = Seat::new(State::default(), 10);
-        let informs = tokio::spawn(async move { supervisor.inform(handle).await });
+        let informs = tokio::spawn(async move { notify.inform(handle).await });
         assert!(
             manager
                 .next()
-                .starts_with("READY=1\nSTATUS=stopped; 0 agents")
+                .starts_with("READY=1\nSTATUS=stopped: 0 agents")
         );
-        // An actor that has not answered yet is not vouched for.
+        // The actor has not answered yet.
         assert_eq!(manager.until_silent(5 * WATCHDOG), 0);
-        // While it takes its messages it is, again and again.
+        // While it answers, the watchdog is fed repeatedly.
         let (stuck, mut is_stuck) = tokio::sync::watch::channel(false);
         let actor = tokio::spawn(async move {
             tokio::select! {
@@ -243,10 +243,10 @@ mod tests {
         }
         stuck.send_replace(true);
         let mut seat = actor.await.unwrap();
-        // At most one was under way; then never again.
+        // At most one was on its way; then none.
         manager.until_silent(5 * WATCHDOG);
         assert_eq!(manager.until_silent(5 * WATCHDOG), 0);
-        // It goes on: so does the watchdog.
+        // The actor answers again, and the watchdog is fed again.
         let actor = tokio::spawn(async move {
             seat.next().await;
         });
@@ -256,11 +256,11 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn it_tells_how_the_daemon_stands_and_once_that_it_ends() {
-        let (manager, supervisor) = Manager::new();
-        let supervisor = Arc::new(supervisor);
+    async fn the_status_is_reported_and_stopping_once() {
+        let (manager, notify) = Manager::new();
+        let notify = Arc::new(notify);
         let (handle, seat) = Seat::new(State::default(), 10);
-        let informing = Arc::clone(&supervisor);
+        let informing = Arc::clone(&notify);
         let informs = tokio::spawn(async move { informing.inform(handle).await });
         manager.wait_for("READY=1");
         let phase = |seq, phase| {
@@ -273,10 +273,10 @@ mod tests {
             Arc::new(crate::daemon::actor::handle::Journaled { seq, ts, event })
         };
         seat.publish(&[phase(1, SwarmPhase::Running)]);
-        manager.wait_for("STATUS=running; 0 agents at work, 0 ideas wait, 0 to merge");
+        manager.wait_for("STATUS=running: 0 agents running, 0 ideas pending, 0 waiting to merge");
         seat.publish(&[phase(2, SwarmPhase::Draining)]);
         manager.wait_for("STOPPING=1");
-        supervisor.stopping();
+        notify.stopping();
         drop(seat);
         informs.await.unwrap();
         assert_eq!(manager.until_silent(2 * WATCHDOG), 0);
@@ -284,16 +284,16 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn an_abstract_name_is_one_too() {
+    fn an_abstract_socket_name_works() {
         use std::os::linux::net::SocketAddrExt as _;
         let name = format!("swarm-test-{}", std::process::id());
         let address = SocketAddr::from_abstract_name(&name).unwrap();
         let socket = UnixDatagram::bind_addr(&address).unwrap();
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
-        let supervisor = SystemdNotify::new(format!("@{name}").as_ref(), None).unwrap();
-        supervisor.stopping();
+        let notify = SystemdNotify::new(format!("@{name}").as_ref(), None).unwrap();
+        notify.stopping();
         let mut bytes = [0; 100];
         let length = socket.recv(&mut bytes).unwrap();
-        assert_eq!(&bytes[..length], b"STOPPING=1\nSTATUS=ending");
+        assert_eq!(&bytes[..length], b"STOPPING=1\nSTATUS=stopping");
     }
 }

@@ -1,4 +1,5 @@
-//! What goes on around the actor: changes of files, and the wish to end when nothing is left to do.
+//! Acts on file changes below `.swarm/`, and shuts an idle daemon down (`--until-idle`). Started by
+//! `daemon`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use tokio::time::Instant;
 
 use super::file_events::{self, Changed};
 use super::reload::{Reloader, reload};
-use super::shutdown::{AGAIN_AFTER, Asking, Notes, ask_to_end};
+use super::shutdown::{Notes, RETRY_AFTER, ShutdownRequest, request_shutdown};
 use crate::daemon::actor::handle::Handle;
 use crate::daemon::effects::inbox::Inbox;
 use crate::domain::decide::{DROPPED_CHANGES, KEPT_ASIDE};
@@ -16,20 +17,19 @@ use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::observation::Observation;
 use crate::view::{self, Rest};
 
-/// Files are looked at this long after the last sign of change, so that they are written by then.
+/// Files are read this long after the last change, so that they are complete by then.
 const SETTLE: Duration = Duration::from_millis(150);
 
-/// See the module.
+/// The task that watches the files and the end of all work.
 pub(crate) struct Watcher {
     reloader: Reloader,
     handle: Handle,
     until_idle: bool,
-    /// The last event of the daemons before this one: what they left says nothing about what this
-    /// one will do.
+    /// The last event before this daemon; earlier events say nothing about what it will do.
     before: u64,
     notes: Arc<Notes>,
-    asked_to_end: bool,
-    again_at: Option<Instant>,
+    shutdown_requested: bool,
+    retry_at: Option<Instant>,
 }
 
 impl Watcher {
@@ -41,28 +41,28 @@ impl Watcher {
             reloader,
             until_idle,
             notes,
-            asked_to_end: false,
-            again_at: None,
+            shutdown_requested: false,
+            retry_at: None,
         }
     }
 
-    /// Attends until it is dropped.
+    /// Watches until it is dropped.
     pub(crate) async fn watch(mut self) {
         let (change, mut changed) = mpsc::unbounded_channel();
         let mut watcher = file_events::watch(&self.reloader.context.paths, change);
         if let Err(error) = &watcher {
-            tracing::error!(%error, "files cannot be watched; after a change: send SIGUSR1 to the \
+            tracing::error!(%error, "files cannot be watched; after a change, send SIGUSR1 to the \
                 daemon");
         }
         let mut inbox = Inbox::new(Arc::clone(&self.reloader.context), self.handle.clone());
         inbox.scan().await;
-        self.forget_what_was_taken().await;
+        self.drop_solved_warnings().await;
         let mut seq = self.handle.seq();
         let mut settled: Option<(Instant, Vec<Changed>)> = None;
         loop {
-            self.end_at_rest().await;
+            self.end_when_idle().await;
             let settle_at = settled.as_ref().map(|(at, _)| *at);
-            let again_at = self.again_at;
+            let retry_at = self.retry_at;
             tokio::select! {
                 Some(what) = changed.recv() => {
                     let (at, list) = settled.get_or_insert_with(|| (Instant::now(), Vec::new()));
@@ -75,20 +75,19 @@ impl Watcher {
                         let paths = &self.reloader.context.paths;
                         if let Err(error) = file_events::watch_hooks(watcher, paths) {
                             tracing::warn!(%error, "the hooks' folder cannot be watched; after a \
-                                change: touch .swarm/config.json");
+                                change, run: touch .swarm/config.json");
                         }
                     }
                     self.on_changes(&list, &mut inbox).await;
                 }
-                () = sleep_until(again_at) => self.again_at = None,
+                () = sleep_until(retry_at) => self.retry_at = None,
                 alive = seq.changed() => if alive.is_err() { return },
             }
         }
     }
 
-    /// What was kept until a person deleted it: repositories of agents, and work that a conflict
-    /// was settled without.
-    async fn forget_what_was_taken(&self) {
+    /// Drops warnings about kept repositories and dropped changes that a person has deleted since.
+    async fn drop_solved_warnings(&self) {
         let kept: Vec<String> = self.handle.read(|state| {
             let keys = state.warnings.keys();
             keys.filter(|key| key.starts_with(KEPT_ASIDE) || key.starts_with(DROPPED_CHANGES))
@@ -99,7 +98,7 @@ impl Watcher {
         for key in kept {
             let is_there = match key.strip_prefix(KEPT_ASIDE) {
                 Some(worktree) => repo.has_kept_nested(worktree),
-                // What cannot be read is asked again.
+                // If it cannot be read, the warning stays.
                 None => !matches!(repo.is_kept(&key), Ok(false)),
             };
             if !is_there {
@@ -120,31 +119,31 @@ impl Watcher {
         }
     }
 
-    /// Asks for the end, once, when nothing is left that happens by itself.
-    async fn end_at_rest(&mut self) {
-        let asked = self.asked_to_end || self.notes.is_asked();
-        if !self.until_idle || asked || self.again_at.is_some() {
+    /// Requests a shutdown, once, when nothing is left that happens by itself.
+    async fn end_when_idle(&mut self) {
+        let is_requested = self.shutdown_requested || self.notes.is_requested();
+        if !self.until_idle || is_requested || self.retry_at.is_some() {
             return;
         }
         let at_rest = self.handle.read(|state| {
-            // A daemon that was killed has left `running` as the phase.
+            // A killed daemon leaves `running` as the phase.
             let recovering = matches!(
                 state.swarm.phase,
                 SwarmPhase::Recovering | SwarmPhase::Stopped
             );
-            let begun = state.seq > self.before && !recovering;
+            let has_started = state.seq > self.before && !recovering;
             let rest = view::rest(state);
-            (begun && rest != Rest::Busy).then(|| (rest, Box::new(state.clone())))
+            (has_started && rest != Rest::Busy).then(|| (rest, Box::new(state.clone())))
         });
         if at_rest.is_none() {
             return;
         }
-        self.asked_to_end = true;
-        self.notes.rests(at_rest);
-        if let Asking::Again(_) = ask_to_end(&self.handle).await {
-            // By then there may be something to do again.
-            self.asked_to_end = false;
-            self.again_at = Some(Instant::now() + AGAIN_AFTER);
+        self.shutdown_requested = true;
+        self.notes.set_at_rest(at_rest);
+        if let ShutdownRequest::NotWritten(_) = request_shutdown(&self.handle).await {
+            // There may be work again by then.
+            self.shutdown_requested = false;
+            self.retry_at = Some(Instant::now() + RETRY_AFTER);
         }
     }
 }

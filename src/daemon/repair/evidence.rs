@@ -1,9 +1,8 @@
-//! What is still known of a state whose log is damaged: the good events, those behind the damage
-//! that can be read, a snapshot taken later, and what lies in git and on disk.
+//! What is still known about a damaged state: intact events, readable events after the damage, a
+//! later snapshot, git and the files on disk. Called by `repair`.
 //!
-//! Invariant: [`Evidence::floors`] are at least every number that was ever given, as far as
-//! anything still shows it: each event gives at most one of each kind, so an event that cannot be
-//! read counts as one of each.
+//! Invariant: [`Evidence::floors`] are at least every number ever assigned. An event assigns at most
+//! one number of each kind, so an unreadable event counts as one of each.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -24,27 +23,27 @@ use crate::git::{Landed, Oid, Repo};
 use crate::journal::repair::{Diagnosis, Rest};
 use crate::journal::{Record, read_snapshot};
 
-/// Digits of a number that somebody may have given; more are not ours.
+/// Most digits of a number that swarm assigned.
 const DIGITS: usize = 9;
 
-/// See the module; of one way out.
+/// The evidence for one repair.
 pub(super) struct Evidence {
-    /// The state after the last event that stays.
+    /// The state after the last event that the repair keeps.
     pub(super) after: State,
-    /// The state as it was at last, as far as it can be told.
+    /// The last state before the damage was found, as far as it is known.
     pub(super) seen: State,
-    /// The events that do not stay and can be read.
+    /// Readable events that the repair drops.
     pub(super) rest: Vec<Record<Event>>,
-    /// The highest seq that anything speaks of.
+    /// The highest seq known from anywhere.
     pub(super) highest: u64,
-    /// Landings that the target has and the events that stay do not know, oldest first.
+    /// Landings on the target that the kept events do not mention, oldest first.
     pub(super) landings: Vec<FoundLanding>,
-    /// What the counters must be at least.
+    /// The least values of the counters.
     pub(super) floors: Counters,
 }
 
 impl Evidence {
-    /// Of keeping the events before the damage. Changes nothing.
+    /// For keeping the events before the damage.
     pub(super) fn of_cut(paths: &Paths, diagnosis: &Diagnosis) -> Result<Self, DaemonError> {
         let prefix = state_of(paths, diagnosis)?;
         let rest: Rest<Event> = diagnosis.read_on()?;
@@ -52,8 +51,8 @@ impl Evidence {
         let mut seen = snapshot.unwrap_or_else(|| prefix.clone());
         let highest = rest.highest.max(seen.seq);
         let floors = last_numbers(&mut seen, &rest.records, highest);
-        idea_list::look_at_list(paths, &mut seen);
-        Ok(Self::around(
+        idea_list::merge_list(paths, &mut seen);
+        Ok(Self::with_surroundings(
             paths,
             prefix,
             seen,
@@ -63,8 +62,8 @@ impl Evidence {
         ))
     }
 
-    /// Of keeping a snapshot's state and all events after it, where something else tells of event
-    /// `known`, and `cut` is what the log and the newest snapshot tell.
+    /// For keeping a snapshot and the events after it. Event `known` is known from elsewhere; `cut` is
+    /// the evidence of the log and the newest snapshot.
     pub(super) fn of_snapshot(
         paths: &Paths,
         state: &State,
@@ -80,18 +79,18 @@ impl Evidence {
         let knows_more = cut.seen.seq > after.seq;
         let mut seen = if knows_more { &cut.seen } else { &after }.clone();
         let floors = last_numbers(&mut seen, &[], highest);
-        idea_list::look_at_list(paths, &mut seen);
-        Self::around(paths, after, seen, floors, Vec::new(), highest)
+        idea_list::merge_list(paths, &mut seen);
+        Self::with_surroundings(paths, after, seen, floors, Vec::new(), highest)
     }
 
-    /// Of a state that was put together, where `cut` is what is left of the log.
+    /// For a rebuilt state; `cut` is the evidence of what is left of the log.
     pub(super) fn of_rebuilt(paths: &Paths, state: State, cut: &Self) -> Self {
         let (seen, floors, highest) = (cut.seen.clone(), cut.floors, cut.highest);
-        Self::around(paths, state, seen, floors, Vec::new(), highest)
+        Self::with_surroundings(paths, state, seen, floors, Vec::new(), highest)
     }
 
-    /// With what lies in git and on disk.
-    fn around(
+    /// Adds what git and the disk show.
+    fn with_surroundings(
         paths: &Paths,
         after: State,
         seen: State,
@@ -100,7 +99,7 @@ impl Evidence {
         highest: u64,
     ) -> Self {
         let mut numbers = Numbers(floors);
-        numbers.look_around(paths);
+        numbers.collect(paths);
         let landings = landings(paths, &after, &seen, &mut numbers);
         Self {
             after,
@@ -112,13 +111,13 @@ impl Evidence {
         }
     }
 
-    /// The landings whose idea the events that stay know and do not know to be done.
+    /// The landings whose idea exists in the kept events, but is not done there.
     pub(super) fn landings_of_known_ideas(&self) -> Vec<FoundLanding> {
         let known = |found: &&FoundLanding| self.after.ideas.contains_key(&found.idea);
         self.landings.iter().filter(known).cloned().collect()
     }
 
-    /// The time of the last event that can be read.
+    /// The time of the last readable event.
     pub(super) fn last_event_at(&self) -> Timestamp {
         self.seen
             .swarm
@@ -140,7 +139,7 @@ pub(super) fn state_of(paths: &Paths, diagnosis: &Diagnosis) -> Result<State, Da
     Ok(state)
 }
 
-/// The state of the newest whole snapshot that was taken behind the damage, of this very log.
+/// The state of the newest intact snapshot of this log that was taken after the damage.
 fn newest_snapshot(paths: &Paths, diagnosis: &Diagnosis, prefix: &State) -> Option<State> {
     let later = diagnosis
         .snapshots
@@ -153,7 +152,7 @@ fn newest_snapshot(paths: &Paths, diagnosis: &Diagnosis, prefix: &State) -> Opti
     states.max_by_key(|state| state.seq)
 }
 
-/// Whether a state may be of the same log as the good events, later on: no idea ever leaves it.
+/// Whether a state may be a later one of the same log: ideas are never removed.
 pub(super) fn is_later_state(state: &State, prefix: &State) -> bool {
     prefix.ideas.iter().all(|(id, idea)| {
         let later = state.ideas.get(id);
@@ -161,7 +160,7 @@ pub(super) fn is_later_state(state: &State, prefix: &State) -> bool {
     })
 }
 
-/// Folds what can be read into `seen`, and returns what its counters may be at most.
+/// Folds the readable events into `seen`; returns the highest possible counters.
 fn last_numbers(seen: &mut State, rest: &[Record<Event>], highest: u64) -> Counters {
     let begin = seen.seq;
     let later = rest.iter().filter(|record| record.seq > begin);
@@ -187,8 +186,7 @@ fn last_numbers(seen: &mut State, rest: &[Record<Event>], highest: u64) -> Count
     }
 }
 
-/// Landings since the newest one that the good events know. A repository that cannot be read has
-/// none to tell of.
+/// Landings after the newest one that the intact events mention; empty if git cannot be read.
 fn landings(
     paths: &Paths,
     prefix: &State,
@@ -211,7 +209,7 @@ fn landings(
     landings
 }
 
-/// The branch that work lands on: as the log has it last, else as it is configured.
+/// The target branch: the last one in the log, or else the configured one.
 pub(super) fn target_of(paths: &Paths, after: &State, seen: &State) -> Option<String> {
     let settings = seen.settings.as_ref().or(after.settings.as_ref());
     let known = settings.map(|settings| settings.target.clone());
@@ -241,8 +239,8 @@ fn landings_in_git(
     }
 }
 
-/// As a fact, unless the idea is known to be done, or is younger than the commit: then it is
-/// another that had its number before.
+/// The landing, unless its idea is known to be done, or is younger than the commit: then the commit
+/// belongs to an earlier idea with the same number.
 fn unknown(prefix: &State, landed: &Landed, target: &str) -> Option<FoundLanding> {
     let idea: IdeaId = landed.idea.parse().ok()?;
     let known = prefix.ideas.get(&idea);
@@ -256,12 +254,12 @@ fn unknown(prefix: &State, landed: &Landed, target: &str) -> Option<FoundLanding
     })
 }
 
-/// The highest numbers that names tell of.
+/// The highest numbers found in names.
 struct Numbers(Counters);
 
 impl Numbers {
-    /// Looks at the names that lie in git and on disk.
-    fn look_around(&mut self, paths: &Paths) {
+    /// Collects the numbers in the names on disk and in git.
+    fn collect(&mut self, paths: &Paths) {
         for folder in [&paths.runs, &paths.worktrees] {
             for name in names_in(folder) {
                 self.note(&name);
@@ -287,7 +285,7 @@ impl Numbers {
         }
     }
 
-    /// Takes note of the numbers in a name: `idea-003`, `op-000017`, `r0042-ed-001-i2`,
+    /// Notes the numbers in a name: `idea-003`, `op-000017`, `r0042-ed-001-i2`,
     /// `agent/ed-001/idea-003`, `ed-001-idea-003`.
     fn note(&mut self, name: &str) {
         let counters = &mut self.0;
@@ -335,7 +333,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_tell_the_numbers_in_them() {
+    fn numbers_are_found_in_names() {
         let mut numbers = Numbers(Counters::default());
         for name in [
             "r0042-ed-007-i2",

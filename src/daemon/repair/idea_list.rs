@@ -1,4 +1,4 @@
-//! What `ideas.jsonl` tells of ideas: people saw it, and it may know more than a damaged log.
+//! Reads `ideas.jsonl`, which may know more ideas than a damaged log. Called by `repair`.
 
 use serde::Deserialize;
 
@@ -8,7 +8,7 @@ use crate::domain::state::{Audit, Idea, IdeaStatus, State};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
 
-/// An idea, as `ideas.jsonl` has it.
+/// An idea in `ideas.jsonl`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Listed {
@@ -34,7 +34,7 @@ pub(in crate::daemon) fn is_log_gone(paths: &Paths) -> bool {
     !in_list(paths).is_empty()
 }
 
-/// The lines of the list that we wrote. A byte that is no text spoils only its own line.
+/// The valid lines of `ideas.jsonl`. A broken byte spoils only its own line.
 pub(super) fn in_list(paths: &Paths) -> Vec<Listed> {
     let bytes = std::fs::read(paths.ideas()).unwrap_or_default();
     let lines = bytes.split(|byte| *byte == b'\n');
@@ -43,9 +43,8 @@ pub(super) fn in_list(paths: &Paths) -> Vec<Listed> {
         .collect()
 }
 
-/// Takes from the list what `seen` does not have, or not as it was last: it is going to be told as
-/// lost. No idea ever leaves a state.
-pub(super) fn look_at_list(paths: &Paths, seen: &mut State) {
+/// Adds ideas and later changes from `ideas.jsonl` to `seen`, so that they are reported as lost.
+pub(super) fn merge_list(paths: &Paths, seen: &mut State) {
     for listed in in_list(paths) {
         let known = seen.ideas.get(&listed.id);
         if known.is_none_or(|known| known.updated_at < listed.updated_at) {

@@ -1,6 +1,6 @@
-//! What a way out loses, for people to decide by.
+//! What a repair loses, so that a person can decide. Called by `repair`.
 //!
-//! Invariant: an upper bound, told as such: what cannot be read is counted, not guessed.
+//! Invariant: the losses are an upper bound; unreadable events are counted, never guessed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,43 +11,42 @@ use crate::domain::event::FoundLanding;
 use crate::domain::ids::IdeaId;
 use crate::domain::state::{IdeaStatus, State};
 
-/// What is gone.
+/// What a repair loses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Losses {
-    /// So many events, as far as anything tells.
+    /// The number of lost events, as far as is known.
     pub events: u64,
-    /// The first one's number.
+    /// The seq of the first lost event.
     pub from: u64,
-    /// So many events of which the effect stays can no longer be looked at.
+    /// The number of events that stay in effect but can no longer be read.
     pub history: u64,
-    /// So many of those that are gone cannot be read.
+    /// How many of the lost events cannot be read.
     pub unreadable: u64,
-    /// The kinds of those that can be read, with how many of each.
+    /// The readable lost events: the count of each kind.
     pub kinds: BTreeMap<String, u64>,
-    /// Ideas that would stand otherwise than they stood.
+    /// Ideas that would change.
     pub ideas: Vec<IdeaChange>,
-    /// Landings that git has and the events that stay do not know. Ideas that stay are marked done.
+    /// Landings in git that the kept events do not mention; ideas that are kept become done.
     pub landed_unknown: Vec<FoundLanding>,
 }
 
-/// An idea that would stand otherwise.
+/// An idea that a repair changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct IdeaChange {
     /// The idea.
     pub id: IdeaId,
-    /// How it stood, as far as that can be told; none: that is not known. The same as it would
-    /// stand: its text is another.
+    /// Its last known status; `None` if unknown. Equal to `to` if only its text changes.
     pub from: Option<IdeaStatus>,
-    /// How it would stand; none: it is gone.
+    /// Its status after the repair; `None` if it is lost.
     pub to: Option<IdeaStatus>,
     /// The beginning of its text.
     pub text: String,
 }
 
 impl Losses {
-    /// Of what stays by this evidence.
+    /// The losses by this evidence.
     pub(super) fn of(evidence: &Evidence, history: u64) -> Self {
         let from = evidence.after.seq + 1;
         let events = (evidence.highest + 1).saturating_sub(from);

@@ -1,9 +1,9 @@
-//! A log that lost its end at the end of a line or of a file, where nothing in it shows: a
-//! checkpoint that was made later tells.
+//! Detects a log that was truncated at the end of a line or file, which its bytes cannot show, by a
+//! later checkpoint. Called by `files::store` and `repair`.
 //!
-//! Invariant: each checkpoint has the number of the effect that made it, and the log gave that
-//! number. A file counts only with its tag in git: one that came from elsewhere refuses nothing.
-//! After a repair the log knows all numbers again.
+//! Invariant: a checkpoint has the number of its effect, which the log assigned. Its file counts only
+//! together with its tag in git, so a foreign file refuses nothing. After a repair the log knows all
+//! numbers again.
 
 use crate::daemon::checkpoints::{file, tag_of};
 use crate::daemon::files::paths::Paths;
@@ -11,17 +11,16 @@ use crate::domain::ids::CheckpointName;
 use crate::domain::state::State;
 use crate::git::Repo;
 
-/// The checkpoints whose files lie there at one moment.
+/// The checkpoints whose files existed before the log was read.
 pub(in crate::daemon) struct MadeBefore(Vec<CheckpointName>);
 
 impl MadeBefore {
-    /// To be called before the log is read, which may grow meanwhile.
+    /// Call this before reading the log, which may grow meanwhile.
     pub(in crate::daemon) fn reading(paths: &Paths) -> Self {
         Self(file::names(paths))
     }
 
-    /// Why this state, that of the log's last event, cannot be the last that there was; `None` when
-    /// nothing says so.
+    /// Why `state`, after the log's last event, cannot be the last one; `None` if nothing proves that.
     pub(in crate::daemon) fn missing_in(&self, paths: &Paths, state: &State) -> Option<String> {
         let unknown = |name: &&CheckpointName| !state.checkpoints.contains_key(*name);
         let unknown = self.0.iter().filter(unknown);

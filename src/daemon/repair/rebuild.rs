@@ -1,9 +1,8 @@
-//! A state put together when no event is whole from the first one on and no snapshot helps: from
-//! `ideas.jsonl`, the lines of the log that can still be read, the worktrees that were kept, and
-//! the files of checkpoints.
+//! Rebuilds a state when no event is intact and no snapshot is usable: from `ideas.jsonl`, readable
+//! lines of the log, the kept worktrees and the checkpoint files. Called by `repair`.
 //!
-//! Invariant: it claims no more than these say. What was being worked on is pending again with its
-//! worktree, and the swarm is paused until a person has looked.
+//! Invariant: it claims no more than these sources say. Unfinished ideas become pending again with
+//! their worktrees, and swarm is paused until a person has checked.
 
 use std::collections::BTreeMap;
 
@@ -19,11 +18,11 @@ use crate::domain::time::Timestamp;
 use crate::git::Repo;
 use crate::view;
 
-/// Why nothing starts.
+/// The reason of the pause.
 const REASON: &str = "the state was rebuilt from ideas.jsonl, git and the worktrees after damage; \
     check the ideas, then run: swarm resume";
 
-/// The state as of record `seq`; none: nothing tells of an idea.
+/// The state at `seq`; `None` if no idea is known.
 pub(super) fn state(
     paths: &Paths,
     cut: &Evidence,
@@ -54,7 +53,7 @@ pub(super) fn state(
     (!state.ideas.is_empty()).then_some(state)
 }
 
-/// Those whose file is whole; a rollback to one looks at its tag and commits by itself.
+/// The checkpoints with a readable file; a rollback checks the tag and the commits itself.
 fn checkpoints(paths: &Paths) -> BTreeMap<CheckpointName, Checkpoint> {
     let files = file::all(paths).into_iter();
     files
@@ -62,8 +61,7 @@ fn checkpoints(paths: &Paths) -> BTreeMap<CheckpointName, Checkpoint> {
         .collect()
 }
 
-/// The view first: it is what people saw. What it does not have yet may be in lines that can still
-/// be read.
+/// The ideas in `ideas.jsonl`, which people saw, and those that only readable events have.
 fn listed(paths: &Paths, cut: &Evidence) -> Vec<Listed> {
     let mut found = in_list(paths);
     for seen in view::ideas(&cut.seen, None) {
@@ -89,7 +87,7 @@ fn listed(paths: &Paths, cut: &Evidence) -> Vec<Listed> {
     found
 }
 
-/// The worktree of the last agent that worked on it, if its branch is there too.
+/// The worktree of the last agent that worked on the idea, if its branch exists too.
 fn kept(paths: &Paths, idea: &IdeaId, target: &str) -> Option<Box<Kept>> {
     let repo = Repo::open(&paths.root).ok()?;
     let tip = repo.branch_commit(target).ok()??;

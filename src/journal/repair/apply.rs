@@ -1,12 +1,11 @@
-//! Putting new files into the place of old ones, so that a kill at any moment leaves the old state
-//! or a repair that can be finished.
+//! Replaces files of the log so that a kill leaves the old state or a repair that can be finished.
+//! Called by `rewrite` and `daemon::repair`.
 //!
-//! Order: the old files get a second name under `doctor-<time>/old/`; the new ones are written
-//! under `doctor-<time>/new/`; all of it is synced; then `repair.json` says what is going to be
-//! moved, and nothing reads the log any more; the moves; a full load; `repair.json` goes.
-//!
-//! Invariant: each step after `repair.json` may be repeated. A folder that still has its `new/`
-//! without a `repair.json` is one that a kill kept from beginning, and goes.
+//! Order: link the old files to `doctor-<time>/old/`; write the new ones to `doctor-<time>/new/`;
+//! sync; write `repair.json`, after which nothing reads the log; move; load everything; remove
+//! `repair.json`.
+//! Invariant: each step after `repair.json` may be repeated. A folder with `new/` but without
+//! `repair.json` belongs to a repair that never started, and is removed.
 
 use std::fs::{self, DirBuilder};
 use std::io::{self, Write as _};

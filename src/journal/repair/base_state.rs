@@ -1,7 +1,7 @@
-//! A log that begins with a whole state: its first record has a seq above 1 and names, by its
-//! SHA-256, the file beside it that has the state after that record.
+//! The base state of a repaired log: its first record has a seq above 1 and names, by SHA-256, the
+//! file with the state after that record. Called by `segments`, `diagnose` and `daemon`.
 //!
-//! Invariant: the file is believed only when its bytes have that hash. It is never removed: the log
+//! Invariant: the file counts only if its bytes have that hash. It is never removed, because the log
 //! cannot be read without it.
 
 use std::io::Read as _;

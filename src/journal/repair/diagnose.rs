@@ -1,7 +1,7 @@
-//! What is wrong with the log and its snapshots, file by file.
+//! Diagnoses the log and its snapshots, file by file. Called by `daemon::repair`.
 //!
-//! Invariant: nothing is changed and nothing is believed that does not follow, by its crc, on the
-//! record before it; what is read beyond the first damage (see `beyond`) is evidence, not truth.
+//! Invariant: changes nothing, and accepts only lines that match the crc of their predecessor. Lines
+//! after the first damage (see `salvage`) are evidence, not truth.
 
 use std::convert::Infallible;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -408,7 +408,7 @@ fn look_at_snapshot(state_dir: &Path, name: &str) -> Option<SnapshotHealth> {
     })
 }
 
-/// In words what the beginning of these bytes looks like.
+/// Describes the first line of these bytes.
 pub(super) fn looks(bytes: &[u8]) -> String {
     let line = bytes
         .split(|byte| *byte == b'\n')

@@ -1,7 +1,8 @@
-//! Files that have the name of a segment and are no part of the log: copies, under whatever name.
+//! Finds files with a segment's name that are not part of the log: copies under any name. Called by
+//! `diagnose`.
 //!
-//! Invariant: a file is one of these only when it goes on at no good record (see `order`) and its
-//! records come before the end of the good ones; so nothing is lost when it goes.
+//! Invariant: such a file continues no good record (see `segment_order`), and its records come before
+//! the end of the good ones, so removing it loses nothing.
 
 use crate::journal::error::JournalError;
 use crate::journal::segments::ALREADY_THERE;

@@ -1,14 +1,10 @@
-//! Damaged state: what is wrong with the bytes, and putting files in place that are whole.
+//! Diagnoses and repairs damaged files of the log. Called by `daemon::repair`, which decides what may
+//! be lost.
 //!
-//! `diagnose` says what is wrong; `salvage` reads what lies behind the damage; `rewrite` plans new
-//! files, in the order of `segment_order` and without `foreign_files`; `base_state` begins a log
-//! with a whole state; `apply` puts them in place.
-//!
-//! Invariant: [`diagnose()`] changes nothing. A repair keeps every file as it was before it
-//! replaces one, and from the moment its intention is on disk nothing reads the log until it is
-//! finished: [`finish`] ends what a kill has interrupted, and may be repeated.
-//!
-//! What a way out loses, and whether that is acceptable, is for who knows what the records mean.
+//! `diagnose` finds damage; `salvage` reads the lines after it; `segment_order` and `foreign_files`
+//! sort the files; `rewrite` plans new ones; `base_state` begins a log with a state; `apply` swaps.
+//! Invariant: [`diagnose()`] changes nothing. A repair keeps every original file. Once its intention
+//! is on disk, nothing reads the log until [`finish`], which may be repeated after a kill.
 
 mod apply;
 mod base_state;

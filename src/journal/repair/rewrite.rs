@@ -1,7 +1,7 @@
-//! The new files of each way out.
+//! Plans the new files of a repair. Called by `daemon::repair`.
 //!
-//! Invariant: good records keep their seq and their data. The files that are going to be there are
-//! whole by construction; the full load that follows proves it.
+//! Invariant: good records keep their seq and data. The new files are intact by construction, which
+//! the full load afterwards proves.
 
 use std::path::Path;
 

@@ -1,9 +1,9 @@
-//! What lies behind the damage: the lines that can still be read, and a snapshot that the log can
-//! begin with.
+//! Reads the lines after the damage, and finds snapshots that a log can begin with. Called by
+//! `daemon::repair`.
 //!
-//! Invariant: a line is read only when it fits the crc that the line before it has, as far as that
-//! is there. That makes it evidence of what was, no part of the log: only a [`Restorable`]'s lines
-//! follow, each by its crc, on a record that is known whole.
+//! Invariant: a line is read only if it matches the crc of its predecessor, where that still exists.
+//! Such lines are evidence, not part of the log; only a [`Restorable`]'s lines follow an intact
+//! record.
 
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};

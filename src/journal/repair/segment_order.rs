@@ -1,8 +1,7 @@
-//! Which file of the log comes after which: by what they have, not by what they are called.
+//! Orders the files of a damaged log by content, not by name. Called by `diagnose` and `rewrite`.
 //!
-//! Invariant: a file whose first line follows, by its crc, on the last good record goes on there,
-//! whatever its name. So neither a file under a wrong name nor a copy costs a record that some file
-//! has.
+//! Invariant: a file whose first line matches the crc of the last good record comes next, whatever
+//! its name. So neither a misnamed file nor a copy costs a record that some file has.
 
 use std::path::Path;
 

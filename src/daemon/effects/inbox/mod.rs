@@ -74,7 +74,7 @@ impl Inbox {
         let dropped = match spawn_blocking(move || list(&folder)).await {
             Ok(Ok(dropped)) => dropped,
             Ok(Err(error)) => return tracing::warn!(%error, "the inbox cannot be read"),
-            Err(error) => return tracing::warn!(%error, "reading the inbox stopped"),
+            Err(error) => return tracing::warn!(%error, "reading the inbox crashed"),
         };
         self.taken
             .retain(|name, _| dropped.iter().any(|file| file.name == *name));
@@ -114,7 +114,7 @@ impl Inbox {
             Err(why) => Observation::Trouble {
                 key,
                 message: format!(
-                    ".swarm/inbox/{} did not become an idea: {why}; mend the file or remove it",
+                    ".swarm/inbox/{} did not become an idea: {why}; correct the file or remove it",
                     file.name
                 ),
             },
