@@ -395,7 +395,7 @@ impl<'a> World<'a> {
         let needs = status["needsYou"].as_array().unwrap();
         let by_hand = |need: &&Value| {
             let message = need["message"].as_str().unwrap();
-            need["kind"] == "merge" && message.contains("by hand, in its worktree")
+            need["kind"] == "merge" && message.contains("rebase the branch in its worktree")
         };
         let Some(need) = needs.iter().find(by_hand) else {
             return false;
@@ -716,7 +716,7 @@ impl<'a> World<'a> {
         let abandoned = self.sandbox.logged("rollbackAbandoned");
         for event in &abandoned {
             let why = event.data["why"].as_str().unwrap();
-            assert!(why.contains("has moved since it was looked at"), "{why}");
+            assert!(why.contains("has moved since the preview"), "{why}");
         }
         self.sandbox.logged("rollbackBegun").len() - abandoned.len()
     }

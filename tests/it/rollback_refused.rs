@@ -123,10 +123,7 @@ fn a_file_that_is_gone_damaged_or_newer_is_not_trusted_until_it_is_put_back() {
         text.replace("\"idea-001\":\"done\"", "\"idea-001\":\"failed\""),
     )
     .unwrap();
-    assert_refused(
-        &sandbox,
-        &["begin.json", "not the one that was written", "copy"],
-    );
+    assert_refused(&sandbox, &["begin.json", "has changed", "copy"]);
     fs::write(&path, text.replacen("\"version\":1", "\"version\":7", 1)).unwrap();
     assert_refused(&sandbox, &["begin.json", "format 7", "newer swarm"]);
     fs::write(&path, good).unwrap();

@@ -394,7 +394,7 @@ fn the_service_manager_is_told_when_it_is_ready_that_it_lives_and_that_it_ends()
     );
     let until = |words: &str| while !told().contains(words) {};
     let id = sandbox.idea("env >$OUT/agent; hold told; write a.looked x; say COMPLETE");
-    until("1 agents at work");
+    until("agents running: 1");
     sandbox.release("told");
     sandbox.wait_idea(&id, "done");
     sandbox.swarm(&["stop"]).ok();

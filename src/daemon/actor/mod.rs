@@ -399,7 +399,7 @@ impl Actor {
             return now;
         }
         let rules = decide::next_deadline(&self.tip, wall);
-        let overdue = self.overdue_at().filter(|_| self.no_room.is_some());
+        let overdue = self.overdue_at().filter(|_| self.disk_full.is_some());
         let deadline = rules.into_iter().chain(overdue).min().map(|time| {
             let millis = u64::try_from(time.since(wall)).unwrap_or(0);
             now + Duration::from_millis(millis)

@@ -101,7 +101,7 @@ pub enum FileFault {
         why: String,
     },
     /// A newer swarm wrote it.
-    #[error("its file {} has format {found}, and this version knows formats up to {VERSION}; use \
+    #[error("its file {} has format {found}, but this swarm reads formats up to {VERSION}; use \
         the newer swarm", path.display())]
     Newer {
         /// The file.

@@ -138,7 +138,7 @@ fn status_line(state: &State) -> String {
         .count();
     let phase = serde_json::to_value(state.swarm.phase).unwrap_or_default();
     let mut status = format!(
-        "{}: {} agents running, {pending} ideas pending, {} waiting to merge",
+        "{}; agents running: {}, ideas pending: {pending}, waiting to merge: {}",
         phase.as_str().unwrap_or_default(),
         state.slots_used(),
         state.queue.len()
@@ -146,7 +146,7 @@ fn status_line(state: &State) -> String {
     let needs = view::needs_you(state).len();
     if needs > 0 {
         // Writing to a string does not fail.
-        let _ = write!(status, ", {needs} need you");
+        let _ = write!(status, ", waiting for you: {needs}");
     }
     status
 }
@@ -225,7 +225,7 @@ mod tests {
         assert!(
             manager
                 .next()
-                .starts_with("READY=1\nSTATUS=stopped: 0 agents")
+                .starts_with("READY=1\nSTATUS=stopped; agents running: 0")
         );
         // The actor has not answered yet.
         assert_eq!(manager.until_silent(5 * WATCHDOG), 0);
@@ -273,7 +273,8 @@ mod tests {
             Arc::new(crate::daemon::actor::handle::Journaled { seq, ts, event })
         };
         seat.publish(&[phase(1, SwarmPhase::Running)]);
-        manager.wait_for("STATUS=running: 0 agents running, 0 ideas pending, 0 waiting to merge");
+        manager
+            .wait_for("STATUS=running; agents running: 0, ideas pending: 0, waiting to merge: 0");
         seat.publish(&[phase(2, SwarmPhase::Draining)]);
         manager.wait_for("STOPPING=1");
         notify.stopping();
