@@ -91,7 +91,7 @@ pub(super) fn told(blocked: &Blocked) -> String {
 fn refused(name: &CheckpointName, why: &str) -> Failure {
     Failure {
         kind: FailureKind::Repository,
-        message: format!("cannot roll back to the checkpoint `{name}`: {why}"),
+        message: format!("cannot roll back to checkpoint `{name}`: {why}"),
     }
 }
 
