@@ -194,8 +194,8 @@ impl Daemon {
         let dispatcher = Dispatcher::new(Arc::clone(&context), handle.clone());
         let seq = self.store.state.seq;
         let (journal, lock) = self.store.into_parts();
-        let ledger =
-            JournalThread::new(journal).map_err(DaemonError::io("start the writer of the event log"))?;
+        let ledger = JournalThread::new(journal)
+            .map_err(DaemonError::io("start the writer of the event log"))?;
         let actor = Actor::new(
             self.inbox,
             handle.clone(),
