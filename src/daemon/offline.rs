@@ -1,7 +1,7 @@
 //! Reads and changes the state while no daemon runs. Called by the command line.
 //!
-//! Invariant: a change takes the lock and goes through the same rules into the same log. It starts no
-//! driver: the next daemon acts on the events.
+//! Invariant: a change takes the lock and goes through the same rules into the same log. It starts
+//! no driver: the next daemon acts on the events.
 
 use super::actor::clock::Clock;
 use super::actor::handle::{Accepted, Journaled};
@@ -89,7 +89,8 @@ pub fn preview(paths: &Paths, name: &CheckpointName) -> Result<Preview, DaemonEr
 /// [`DaemonError::Locked`]; a rejection; a log that cannot be read or written.
 pub fn execute(paths: &Paths, command: &Command) -> Result<Accepted, DaemonError> {
     let loader = Loader::new(paths);
-    // Rules need the configured profiles and slots. An invalid configuration is reported by `start`.
+    // Rules need the configured profiles and slots. An invalid configuration is reported by
+    // `start`.
     let settings = loader.load().ok().and_then(|config| {
         let repo = Repo::open(&paths.root).ok()?;
         let head = repo.head_branch().ok()?;

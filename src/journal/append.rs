@@ -2,9 +2,9 @@
 //! Called by `writer` and `offline`.
 //!
 //! Invariant: acknowledged events are on disk, in order. After a definite refusal (`Conflict`,
-//! `TooLarge`, `Unencodable`, `Full`) the log is unchanged on disk. A file whose sync failed is never
-//! synced again: its unproven records are rewritten into a new segment. If that fails too, the log
-//! closes.
+//! `TooLarge`, `Unencodable`, `Full`) the log is unchanged on disk. A file whose sync failed is
+//! never synced again: its unproven records are rewritten into a new segment. If that fails too,
+//! the log closes.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -15,8 +15,8 @@ pub const BALLAST_FILE: &str = "ballast";
 /// Bytes that it keeps.
 pub const BALLAST_BYTES: u64 = 1024 * 1024;
 
-/// The reserved file. Independent of the journal, so that it can be freed while the writer thread has
-/// the journal.
+/// The reserved file. Independent of the journal, so that it can be freed while the writer thread
+/// has the journal.
 #[derive(Debug, Clone)]
 pub struct Ballast {
     path: PathBuf,

@@ -1,11 +1,11 @@
 //! The event log on disk, without the meaning of its events. Called by `daemon`.
 //!
-//! `record`, `reader` and `upcast` handle lines; `segments` the files; `tail_scan` tells a torn tail
-//! from damage. `open`, `append` and `writer` write; `load` and `snapshot` read a state; `lock`
-//! admits one daemon, `ballast` reserves disk space, `disk` and `error` serve the others, and
-//! `repair` repairs damage. A start calls [`StateLock::acquire`], [`Journal::open`] and [`load()`].
-//! Invariant: acknowledged events survive any crash; damage is refused, never guessed over; only the
-//! holder of the [`StateLock`] writes, and readers need no lock.
+//! `record`, `reader` and `upcast` handle lines; `segments` the files; `tail_scan` tells a torn
+//! tail from damage. `open`, `append` and `writer` write; `load` and `snapshot` read a state;
+//! `lock` admits one daemon, `ballast` reserves disk space, `disk` and `error` serve the others,
+//! and `repair` repairs damage. See [`StateLock::acquire`], [`Journal::open`] and [`load()`].
+//! Invariant: acknowledged events survive any crash; damage is refused, never guessed over; only
+//! the holder of the [`StateLock`] writes.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

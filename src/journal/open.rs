@@ -2,8 +2,9 @@
 //! `daemon::files::store`.
 //!
 //! Invariant: the survey precedes the first change, so damage is refused with every byte unchanged.
-//! Every later step may be repeated after a kill: a torn tail is copied before it is cut, and records
-//! that may be unsynced are rewritten in place and synced. Afterwards every record is on disk.
+//! Every later step may be repeated after a kill: a torn tail is copied before it is cut, and
+//! records that may be unsynced are rewritten in place and synced. Afterwards every record is on
+//! disk.
 
 use std::io;
 use std::path::{Path, PathBuf};

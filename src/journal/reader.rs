@@ -1,8 +1,9 @@
 //! Reads records as a stream, so that a large log never is in memory as a whole. Called by `load`,
 //! `segments` and commands that show events.
 //!
-//! Invariant: every line is verified against its predecessor before it is passed on. Reading changes
-//! nothing, needs no lock, and stops before an incomplete line that a writer may be appending.
+//! Invariant: every line is verified against its predecessor before it is passed on. Reading
+//! changes nothing, needs no lock, and stops before an incomplete line that a writer may be
+//! appending.
 
 use std::io;
 use std::os::unix::fs::FileExt as _;

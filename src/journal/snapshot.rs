@@ -2,8 +2,8 @@
 //! `daemon::actor::snapshots`, read by `load`.
 //!
 //! Invariant: once a snapshot exists, `snapshot.json` or `snapshot.prev.json` is intact at every
-//! instant. A snapshot is used only if its crc matches its bytes, and its `seq` and `logCrc` match a
-//! record of the log beside it. It contains durable events only.
+//! instant. A snapshot is used only if its crc matches its bytes, and its `seq` and `logCrc` match
+//! a record of the log beside it. It contains durable events only.
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};

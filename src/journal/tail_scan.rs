@@ -1,14 +1,15 @@
 //! Distinguishes a torn tail from damage. Pure; called by `reader`, `segments` and `repair`.
 //!
-//! Invariant: a record that may have been acknowledged never counts as a torn tail while anything on
-//! disk proves that it was written. A crash tears only the last, unsynced batch, whose lines all have
-//! a `dur` before the batch. So at a first bad line with expected seq *s*: if a later line or a
-//! snapshot proves that records up to some `dur >= s` were on disk, the line is damage, else torn.
+//! Invariant: a record that may have been acknowledged never counts as a torn tail while anything
+//! on disk proves that it was written. A crash tears only the last, unsynced batch, whose lines all
+//! have a `dur` before the batch. So at a first bad line with expected seq *s*: if a later line or
+//! a snapshot proves that records up to some `dur >= s` were on disk, the line is damage, else
+//! torn.
 
 // Which later lines count as proof? A line that verifies against its predecessor's crc. If the same
-// damage took the predecessor, its crc or the line break between them, the line cannot verify through
-// no fault of its own, so it counts if it has the form of a record. It does not count if its
-// predecessor is intact and has the preceding seq, but the crc differs: then the line itself is
+// damage took the predecessor, its crc or the line break between them, the line cannot verify
+// through no fault of its own, so it counts if it has the form of a record. It does not count if
+// its predecessor is intact and has the preceding seq, but the crc differs: then the line itself is
 // garbled.
 
 use std::io::BufRead as _;
@@ -320,9 +321,8 @@ struct Candidate<'a> {
     end: usize,
 }
 
-/// The first line in `rest` that counts as proof (see the top of this file) that record `seq` was on
-/// disk.
-/// `rest` begins where the record `seq` should be, after an intact record.
+/// The first line in `rest` that counts as proof (see the top of this file) that record `seq` was
+/// on disk. `rest` begins where the record `seq` should be, after an intact record.
 fn first_claim(rest: &[u8], seq: u64) -> Option<Candidate<'_>> {
     let mut starts = starts(rest).peekable();
     // The seq and the end of the line before, if that line is intact.

@@ -94,7 +94,8 @@ impl Handle {
         answered.await.unwrap_or(Err(CommandError::Unknown))
     }
 
-    /// Reports what a driver observed. Lost if the actor has ended: the next start observes it again.
+    /// Reports what a driver observed. Lost if the actor has ended: the next start observes it
+    /// again.
     pub(crate) async fn observe(&self, observation: Observation) {
         // A closed inbox means that the daemon has ended.
         drop(self.inbox.send(Message::Observation(observation)).await);

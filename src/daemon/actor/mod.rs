@@ -2,10 +2,10 @@
 //! answers and acts once they are on disk. Started by `lifecycle::daemon`.
 //!
 //! `handle` gives others access, `drivers` carry out effects, `journal_thread` writes batches,
-//! `snapshots` takes snapshots, `clock` never goes back. Decisions see `tip` (everything decided), others the published state.
-//! Invariant: only durable events have effects. If a batch cannot be written, `tip` goes back to the
-//! published state, commands fail and observations are decided again. If the log is lost, the actor
-//! ends.
+//! `snapshots` takes snapshots, `clock` never goes back. Decisions see `tip` (everything decided).
+//! Invariant: only durable events have effects. If a batch cannot be written, `tip` goes back to
+//! the published state, commands fail and observations are decided again. If the log is lost, the
+//! actor ends.
 
 pub mod clock;
 pub(super) mod drivers;

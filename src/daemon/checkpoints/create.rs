@@ -127,8 +127,8 @@ impl Wanted<'_> {
             let ours = tag.message.contains(&format!("Swarm-Op: {}\n", self.id));
             return tag.commit.filter(|_| ours).ok_or_else(|| {
                 Failure::other(format!(
-                    "the tag `{name}` already exists; choose another name, or delete the tag: git tag \
-                    -d {name}"
+                    "the tag `{name}` already exists; choose another name, or delete the tag: git \
+                    tag -d {name}"
                 ))
             });
         }
@@ -253,7 +253,8 @@ fn blamed(context: &DriverContext, work: &Unfinished, error: GitError) -> GitErr
     }
 }
 
-/// Whether the worktree is the cause, not the disk or the repository, which would affect everything.
+/// Whether the worktree is the cause, not the disk or the repository, which would affect
+/// everything.
 fn is_of_the_worktree(error: &GitError) -> bool {
     matches!(
         error,

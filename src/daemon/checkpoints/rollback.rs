@@ -1,7 +1,7 @@
 //! Checks a rollback and moves the target. Called by `effects::attempt`.
 //!
-//! Invariant: the check changes nothing. The move is a compare-and-swap that updates all checkouts of
-//! the target or none; uncommitted changes in the way prevent it.
+//! Invariant: the check changes nothing. The move is a compare-and-swap that updates all checkouts
+//! of the target or none; uncommitted changes in the way prevent it.
 
 use std::collections::BTreeMap;
 
@@ -81,7 +81,8 @@ pub(super) fn told(blocked: &Blocked) -> String {
         "" => format!("in {place}: {}", blocked.reason),
         command => {
             format!(
-                "in {place}: uncommitted files would be overwritten; move them out of the way: {command}"
+                "in {place}: uncommitted files would be overwritten; move them out of the way: \
+                {command}"
             )
         }
     }
@@ -133,9 +134,9 @@ impl Recorded<'_> {
             && !repo.has_file(oid(self.commit)?, CONFIG)?
         {
             return Ok(Err(format!(
-                "it is older than the commit that added {CONFIG}, so a rollback would delete swarm's \
-                own configuration; untrack it first: git rm -r -q --cached .swarm && git commit -m \
-                'Untrack .swarm'"
+                "it is older than the commit that added {CONFIG}, so a rollback would delete \
+                swarm's own configuration; untrack it first: git rm -r -q --cached .swarm && git \
+                commit -m 'Untrack .swarm'"
             )));
         }
         // Where that branch is gone it was renamed, and this is it.
@@ -144,8 +145,8 @@ impl Recorded<'_> {
         {
             let of = &file.target;
             return Ok(Err(format!(
-                "it belongs to the branch `{of}`, but the target is now `{target}`; make `{of}` the \
-                target again (`target` in .swarm/config.json)"
+                "it belongs to the branch `{of}`, but the target is now `{target}`; make `{of}` \
+                the target again (`target` in .swarm/config.json)"
             )));
         }
         let mut works = file.works();

@@ -135,8 +135,8 @@ pub(super) fn seal(context: &DriverContext, effect: &effect::Seal) -> Result<Sea
                     switch back (git switch {branch}) and bring the work there"
                 ),
                 None => format!(
-                    "the worktree is on the detached commit {head:.10}, which is not on `{branch}`; \
-                    switch back (git switch {branch}) and bring the work there"
+                    "the worktree is on the detached commit {head:.10}, which is not on \
+                    `{branch}`; switch back (git switch {branch}) and bring the work there"
                 ),
             },
         },

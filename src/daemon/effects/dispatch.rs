@@ -146,7 +146,7 @@ impl Dispatcher {
 
     async fn turn(&self) -> Result<SemaphorePermit<'_>, Failure> {
         let turn = self.git.acquire().await;
-        turn.map_err(|_closed| Failure::other("the daemon is ending"))
+        turn.map_err(|_closed| Failure::other("the daemon is shutting down"))
     }
 
     /// No worktree of ours stays on the target; that an agent has moved it is a warning until a

@@ -159,7 +159,8 @@ fn dropped(context: &DriverContext, before: git::Oid, now: git::Oid) -> Vec<Idea
     let landed = |tip, hidden| match context.repo.landings(tip, Some(hidden), |_| false) {
         Ok(landed) => landed,
         Err(error) => {
-            tracing::warn!(%error, "the landed ideas that a force-push dropped cannot be determined");
+            tracing::warn!(%error, "the landed ideas that a force-push dropped cannot be \
+            determined");
             Vec::new()
         }
     };
@@ -221,8 +222,8 @@ pub(super) fn land(context: &DriverContext, effect: &effect::Land) -> Result<Lan
             }))
         }
         git::LandOutcome::NotAFastForward => Err(Failure::other(format!(
-            "the merge {commit:.10} does not contain {expected:.10}, the tip of `{target}`; build it \
-            again: swarm merge retry"
+            "the merge {commit:.10} does not contain {expected:.10}, the tip of `{target}`; build \
+            it again: swarm merge retry"
         ))),
     }
 }

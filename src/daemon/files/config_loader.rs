@@ -37,8 +37,8 @@ impl Loader {
         Ok(layered)
     }
 
-    /// As [`Self::load_named`]; also checks that the programs of the default profiles exist and that
-    /// no profile has a forbidden argument.
+    /// As [`Self::load_named`]; also checks that the programs of the default profiles exist and
+    /// that no profile has a forbidden argument.
     ///
     /// # Errors
     /// It is invalid, or a default profile cannot run here.

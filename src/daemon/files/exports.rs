@@ -1,5 +1,5 @@
-//! Writes the exported files `ideas.jsonl` and `learnings.md`, for people and scripts. Called by the
-//! daemon and by `offline`.
+//! Writes the exported files `ideas.jsonl` and `learnings.md`, for people and scripts. Called by
+//! the daemon and by `offline`.
 //!
 //! Invariant: files are replaced atomically, and never used to judge the log (only the repair
 //! `rebuild` reads them). They lag behind so that writing costs at most about [`BYTES_PER_SECOND`];

@@ -1,8 +1,8 @@
 //! The files below `.swarm/` that the daemon reads and writes, apart from the log itself.
 //!
 //! `paths` names every file, `store` opens the state, and `exports` writes `ideas.jsonl` and
-//! `learnings.md`. `config_loader` loads the configuration, `settings` converts it for decisions and
-//! drivers, and `trusted_config` keeps the accepted git settings; `hash` computes SHA-256.
+//! `learnings.md`. `config_loader` loads the configuration, `settings` converts it for decisions
+//! and drivers, and `trusted_config` keeps the accepted git settings; `hash` computes SHA-256.
 
 pub(super) mod config_loader;
 pub mod exports;

@@ -1,5 +1,5 @@
-//! Opens the state on disk: takes the lock, opens the log and folds its events. Called by the daemon,
-//! `offline`, `clean` and `repair`.
+//! Opens the state on disk: takes the lock, opens the log and folds its events. Called by the
+//! daemon, `offline`, `clean` and `repair`.
 
 use std::path::Path;
 
@@ -45,7 +45,8 @@ impl Store {
         if let Some(kept) = opened.torn {
             tracing::warn!(
                 bytes = kept.bytes, copy = %kept.copy.display(),
-                "the log ended in an incomplete write, which was never acknowledged; moved to a copy"
+                "the log ended in an incomplete write, which was never acknowledged; moved to a \
+                copy"
             );
         }
         tracing::info!(seq = state.seq, ?from, "state read");

@@ -180,8 +180,8 @@ impl Daemon {
         }
     }
 
-    /// Runs until a shutdown is requested or, with `until_idle`, nothing is left to do. Awaits `closing`
-    /// after the last event, before releasing the lock.
+    /// Runs until a shutdown is requested or, with `until_idle`, nothing is left to do. Awaits
+    /// `closing` after the last event, before releasing the lock.
     ///
     /// # Errors
     /// [`DaemonError::DiskFailed`]: agents that run go on under their runners.

@@ -1,5 +1,5 @@
-//! Watches `.swarm/` for changes of the configuration, hooks and inbox. Called by `watcher`. A change
-//! of rules or prompts is only logged: each iteration reads them again.
+//! Watches `.swarm/` for changes of the configuration, hooks and inbox. Called by `watcher`. A
+//! change of rules or prompts is only logged: each iteration reads them again.
 //!
 //! Invariant: a lost notification loses nothing, because every start reads the inbox and the
 //! configuration.
@@ -59,7 +59,8 @@ pub(crate) fn watch(
     Ok(watcher)
 }
 
-/// Watches the hooks' folder, which may be created or replaced later. Watching it twice is harmless.
+/// Watches the hooks' folder, which may be created or replaced later. Watching it twice is
+/// harmless.
 pub(crate) fn watch_hooks(watcher: &mut RecommendedWatcher, paths: &Paths) -> notify::Result<()> {
     let folder = paths.hooks();
     if folder.is_dir() {

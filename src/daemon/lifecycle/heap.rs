@@ -54,8 +54,8 @@ pub(crate) fn purge() {
 #[cfg(target_os = "linux")]
 const ALL: &std::ffi::CStr = c"arena.4096.purge";
 
-/// Returns memory whenever the daemon has become idle, until it ends. Also drops the events kept for
-/// followers, who can read them from the log.
+/// Returns memory whenever the daemon has become idle, until it ends. Also drops the events kept
+/// for followers, who can read them from the log.
 pub(crate) async fn purge_when_idle(handle: Handle) {
     at_each_rest(handle, purge).await;
 }

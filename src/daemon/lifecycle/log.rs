@@ -1,7 +1,8 @@
-//! The daemon's diagnostic log, `.swarm/logs/daemon.jsonl`: one JSON object a line. Opened at a start.
+//! The daemon's diagnostic log, `.swarm/logs/daemon.jsonl`: one JSON object a line. Opened at a
+//! start.
 //!
-//! Invariant: nothing reads it back, and losing a line has no consequence. `SWARM_LOG` sets the level
-//! (`debug`, `swarm::git=trace`, ...); the default is `info`.
+//! Invariant: nothing reads it back, and losing a line has no consequence. `SWARM_LOG` sets the
+//! level (`debug`, `swarm::git=trace`, ...); the default is `info`.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;

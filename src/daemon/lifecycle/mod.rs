@@ -1,8 +1,8 @@
 //! The life of a daemon, from taking the lock to its clean shutdown. Called by `swarm start`.
 //!
 //! `daemon` opens and runs it; `signals` receives signals and `shutdown` acts on them.
-//! `file_events` reports changes below `.swarm/`; `watcher` acts on them and ends an idle daemon, and
-//! `reload` reloads the configuration. `systemd_notify` reports to the service manager, `heap`
+//! `file_events` reports changes below `.swarm/`; `watcher` acts on them and ends an idle daemon,
+//! and `reload` reloads the configuration. `systemd_notify` reports to the service manager, `heap`
 //! returns memory to the system, and `log` writes the daemon's own log.
 
 pub mod daemon;

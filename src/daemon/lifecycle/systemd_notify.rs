@@ -49,7 +49,8 @@ impl SystemdNotify {
         }
     }
 
-    /// The service manager on this socket; a name that begins with `@` is in the abstract namespace.
+    /// The service manager on this socket; a name that begins with `@` is in the abstract
+    /// namespace.
     pub(crate) fn new(name: &OsStr, watchdog: Option<Duration>) -> io::Result<Self> {
         let socket = UnixDatagram::unbound()?;
         socket.set_nonblocking(true)?;

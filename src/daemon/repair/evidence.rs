@@ -1,8 +1,8 @@
 //! What is still known about a damaged state: intact events, readable events after the damage, a
 //! later snapshot, git and the files on disk. Called by `repair`.
 //!
-//! Invariant: [`Evidence::floors`] are at least every number ever assigned. An event assigns at most
-//! one number of each kind, so an unreadable event counts as one of each.
+//! Invariant: [`Evidence::floors`] are at least every number ever assigned. An event assigns at
+//! most one number of each kind, so an unreadable event counts as one of each.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -62,8 +62,8 @@ impl Evidence {
         ))
     }
 
-    /// For keeping a snapshot and the events after it. Event `known` is known from elsewhere; `cut` is
-    /// the evidence of the log and the newest snapshot.
+    /// For keeping a snapshot and the events after it. Event `known` is known from elsewhere; `cut`
+    /// is the evidence of the log and the newest snapshot.
     pub(super) fn of_snapshot(
         paths: &Paths,
         state: &State,

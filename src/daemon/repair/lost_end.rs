@@ -1,9 +1,9 @@
 //! Detects a log that was truncated at the end of a line or file, which its bytes cannot show, by a
 //! later checkpoint. Called by `files::store` and `repair`.
 //!
-//! Invariant: a checkpoint has the number of its effect, which the log assigned. Its file counts only
-//! together with its tag in git, so a foreign file refuses nothing. After a repair the log knows all
-//! numbers again.
+//! Invariant: a checkpoint has the number of its effect, which the log assigned. Its file counts
+//! only together with its tag in git, so a foreign file refuses nothing. After a repair the log
+//! knows all numbers again.
 
 use crate::daemon::checkpoints::{file, tag_of};
 use crate::daemon::files::paths::Paths;
@@ -20,7 +20,8 @@ impl MadeBefore {
         Self(file::names(paths))
     }
 
-    /// Why `state`, after the log's last event, cannot be the last one; `None` if nothing proves that.
+    /// Why `state`, after the log's last event, cannot be the last one; `None` if nothing proves
+    /// that.
     pub(in crate::daemon) fn missing_in(&self, paths: &Paths, state: &State) -> Option<String> {
         let unknown = |name: &&CheckpointName| !state.checkpoints.contains_key(*name);
         let unknown = self.0.iter().filter(unknown);

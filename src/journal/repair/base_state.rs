@@ -1,8 +1,8 @@
 //! The base state of a repaired log: its first record has a seq above 1 and names, by SHA-256, the
 //! file with the state after that record. Called by `segments`, `diagnose` and `daemon`.
 //!
-//! Invariant: the file counts only if its bytes have that hash. It is never removed, because the log
-//! cannot be read without it.
+//! Invariant: the file counts only if its bytes have that hash. It is never removed, because the
+//! log cannot be read without it.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! Diagnoses the log and its snapshots, file by file. Called by `daemon::repair`.
 //!
-//! Invariant: changes nothing, and accepts only lines that match the crc of their predecessor. Lines
-//! after the first damage (see `salvage`) are evidence, not truth.
+//! Invariant: changes nothing, and accepts only lines that match the crc of their predecessor.
+//! Lines after the first damage (see `salvage`) are evidence, not truth.
 
 use std::convert::Infallible;
 use std::io::{Read as _, Seek as _, SeekFrom};

@@ -1,8 +1,8 @@
 //! Finds files with a segment's name that are not part of the log: copies under any name. Called by
 //! `diagnose`.
 //!
-//! Invariant: such a file continues no good record (see `segment_order`), and its records come before
-//! the end of the good ones, so removing it loses nothing.
+//! Invariant: such a file continues no good record (see `segment_order`), and its records come
+//! before the end of the good ones, so removing it loses nothing.
 
 use crate::journal::error::JournalError;
 use crate::journal::segments::ALREADY_THERE;

@@ -1,10 +1,11 @@
-//! Diagnoses and repairs damaged files of the log. Called by `daemon::repair`, which decides what may
-//! be lost.
+//! Diagnoses and repairs damaged files of the log. Called by `daemon::repair`, which decides what
+//! may be lost.
 //!
 //! `diagnose` finds damage; `salvage` reads the lines after it; `segment_order` and `foreign_files`
 //! sort the files; `rewrite` plans new ones; `base_state` begins a log with a state; `apply` swaps.
-//! Invariant: [`diagnose()`] changes nothing. A repair keeps every original file. Once its intention
-//! is on disk, nothing reads the log until [`finish`], which may be repeated after a kill.
+//! Invariant: [`diagnose()`] changes nothing. A repair keeps every original file. Once its
+//! intention is on disk, nothing reads the log until [`finish`], which may be repeated after a
+//! kill.
 
 mod apply;
 mod base_state;

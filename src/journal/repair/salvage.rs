@@ -1,9 +1,9 @@
 //! Reads the lines after the damage, and finds snapshots that a log can begin with. Called by
 //! `daemon::repair`.
 //!
-//! Invariant: a line is read only if it matches the crc of its predecessor, where that still exists.
-//! Such lines are evidence, not part of the log; only a [`Restorable`]'s lines follow an intact
-//! record.
+//! Invariant: a line is read only if it matches the crc of its predecessor, where that still
+//! exists. Such lines are evidence, not part of the log; only a [`Restorable`]'s lines follow an
+//! intact record.
 
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
