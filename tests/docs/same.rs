@@ -206,26 +206,38 @@ pub fn renewed(shown: &[String], said: &[String], order: Order) -> Vec<String> {
             Order::Kept => taken.last().map_or(0, |last| last + 1),
             Order::Any => 0,
         };
-        let nearness =
-            |at: &usize| normalized_levenshtein(&unnumbered(line), &unnumbered(&said[*at]));
+        // Of lines that differ only in their numbers, the one with the same numbers.
+        let nearness = |at: &usize| {
+            let words = normalized_levenshtein(&unnumbered(line), &unnumbered(&said[*at]));
+            (
+                words,
+                normalized_levenshtein(&normal(line), &normal(&said[*at])),
+            )
+        };
         let free = (from..said.len()).filter(|at| !taken.contains(at));
         let nearest = free.max_by(|one, other| {
-            nearness(one)
-                .total_cmp(&nearness(other))
+            let (one_words, one_all) = nearness(one);
+            let (other_words, other_all) = nearness(other);
+            let words = one_words.total_cmp(&other_words);
+            words
+                .then(one_all.total_cmp(&other_all))
                 .then(other.cmp(one))
         });
-        if let Some(at) = nearest.filter(|at| nearness(at) > 0.3) {
+        if let Some(at) = nearest.filter(|at| nearness(at).0 > 0.3) {
             let gap = order == Order::Kept && at > from;
             if gap {
                 lines.push(LEFT_OUT.to_owned());
             }
-            let same = nearness(&at) >= 1.0;
-            lines.push(if same && order == Order::Any {
-                line.clone()
-            } else {
-                said[at].clone()
-            });
+            lines.push(said[at].clone());
             taken.push(at);
+        }
+    }
+    if order == Order::Any {
+        // As they came in this run.
+        taken.sort_unstable();
+        let mut came = taken.iter().map(|at| &said[*at]);
+        for line in lines.iter_mut().filter(|line| *line != LEFT_OUT) {
+            came.next().unwrap().clone_into(line);
         }
     }
     let ends = taken.last().is_some_and(|last| last + 1 == said.len());
@@ -315,5 +327,10 @@ mod tests {
             lines("...\nidea-001 landed as 87acfd2cf4\n...")
         );
         assert_eq!(renewed(&lines("old"), &said, Order::Kept), said);
+        let shown = lines("...\nthe swarm has ended\n...\nidea-001 landed as 0000000000\n...");
+        assert_eq!(
+            renewed(&shown, &said, Order::Any),
+            lines("...\nidea-001 landed as 87acfd2cf4\n...\nthe swarm has ended\n...")
+        );
     }
 }
