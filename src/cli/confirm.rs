@@ -31,9 +31,10 @@ pub fn agree(context: &mut Context, yes: bool, question: &str) -> Result<(), Cli
     }
     if !terminal::can_ask() {
         return Err(CliError::refused(
-            "this needs your confirmation, and there is no terminal to ask on",
+            "this needs your confirmation, but there is no terminal to ask in",
         )
-        .hint("check what is shown above, then run the command again with --yes"));
+        .details("nothing was changed")
+        .hint("to go ahead, run the command again with --yes"));
     }
     context.output.flush()?;
     // Ask even with --quiet: the question must be answered.

@@ -180,11 +180,17 @@ impl CliError {
         .hint("start it: swarm start")
     }
 
+    /// `swarm stop` without a daemon.
+    pub fn nothing_to_stop() -> Self {
+        let message = "no daemon is running in this repository, so there is nothing to stop";
+        Self::new(Kind::NoDaemon, message)
+    }
+
     /// The command printed what is recorded, and only its exit code says that no daemon is running.
     pub fn as_recorded() -> Self {
         let mut note = Self::new(
             Kind::NoDaemon,
-            "no daemon is running, so this is what was recorded last (exit code 3)",
+            "no daemon is running; this is the last recorded state",
         );
         note.presentation = Presentation::Note;
         note.hint("start it: swarm start")

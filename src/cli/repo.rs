@@ -37,11 +37,7 @@ impl Repo {
         let start = fs::canonicalize(start)
             .map_err(|error| CliError::io(format!("open {}", start.display()), &error))?;
         let Some(mut root) = holder(&start) else {
-            return Err(CliError::refused(format!(
-                "there is no {FOLDER} in {} or any folder above it",
-                start.display()
-            ))
-            .hint("set this repository up: swarm init"));
+            return Err(not_set_up(&start));
         };
         while let Some(main) = owner_of_worktree(&root).or_else(|| main_worktree(&root)) {
             root = main;
@@ -84,6 +80,18 @@ impl Repo {
 
 fn exists(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
+}
+
+/// Why no command works in `start`.
+fn not_set_up(start: &Path) -> CliError {
+    let shown = start.display();
+    if start.ancestors().any(|folder| folder.join(".git").exists()) {
+        let message = format!("there is no {FOLDER} in {shown} or any folder above it");
+        return CliError::refused(message).hint("set this repository up: swarm init");
+    }
+    CliError::refused(format!("{shown} is not in a git repository"))
+        .hint("change to your repository, or name it: swarm -C DIR ...")
+        .hint("or create one here: git init && swarm init")
 }
 
 fn holder(start: &Path) -> Option<PathBuf> {
@@ -206,9 +214,12 @@ mod tests {
     #[test]
     fn without_the_folder_the_hint_is_init() {
         let dir = tempfile::tempdir().unwrap();
+        let outside = Repo::find(dir.path()).unwrap_err();
+        assert!(outside.hints[0].contains("swarm -C"), "{outside:?}");
+        fs::create_dir(dir.path().join(".git")).unwrap();
         let error = Repo::find(dir.path()).unwrap_err();
         assert_eq!(error.kind.exit_code(), 1);
-        assert!(error.hints[0].contains("swarm init"));
+        assert!(error.hints[0].contains("swarm init"), "{error:?}");
         assert!(Repo::find(&dir.path().join("nowhere")).is_err());
     }
 

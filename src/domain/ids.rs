@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 /// The text is not a valid id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{}` is not a valid {what}: use lower-case letters, digits and `-`, at most 64, starting with \
-    a letter or digit",
+    "`{}` is not a valid {what}: use 1 to 64 lower-case letters, digits and `-`, \
+    starting with a letter or digit",
     shown(text)
 )]
 pub struct BadId {

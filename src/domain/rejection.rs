@@ -55,7 +55,7 @@ pub enum Rejection {
     #[error("these ideas would wait for each other: {}", shown(.0))]
     Cycle(Vec<IdeaId>),
     /// No checkpoint has this name.
-    #[error("there is no checkpoint `{name}`")]
+    #[error("there is no checkpoint `{name}`{}", newest_is(newest.as_ref()))]
     CheckpointUnknown {
         /// The unknown name.
         name: CheckpointName,
@@ -141,9 +141,7 @@ impl Rejection {
                 vec![instead.to_owned()]
             }
             Self::CheckpointUnknown { newest, .. } => match newest {
-                Some(newest) => vec![format!(
-                    "list the checkpoints: swarm checkpoint list (newest: {newest})"
-                )],
+                Some(_) => vec!["list the checkpoints: swarm checkpoint list".into()],
                 None => vec!["create one: swarm checkpoint create NAME".into()],
             },
             Self::CheckpointTaken(name) => vec![format!(
@@ -153,4 +151,11 @@ impl Rejection {
             Self::Illegal(_) => vec!["see the current state: swarm status".into()],
         }
     }
+}
+
+fn newest_is(newest: Option<&CheckpointName>) -> String {
+    newest.map_or_else(
+        || "; there are none yet".to_owned(),
+        |newest| format!("; the newest is `{newest}`"),
+    )
 }

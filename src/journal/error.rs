@@ -37,8 +37,8 @@ pub enum JournalError {
     },
     /// A snapshot has events that are missing in the log.
     #[error(
-        "the event log ends at event {log_end}, but {} was taken at event {snapshot}, so events \
-        are missing. Nothing was changed",
+        "{}, but {} was taken at event {snapshot}. The later events are missing. Nothing was changed",
+        log_ends(*log_end),
         file.display()
     )]
     BehindSnapshot {
@@ -232,5 +232,12 @@ impl AppendError {
                 | Self::Unknown { .. }
                 | Self::Unavailable { .. }
         )
+    }
+}
+
+fn log_ends(log_end: u64) -> String {
+    match log_end {
+        0 => "the event log is empty or missing".to_owned(),
+        _ => format!("the event log ends at event {log_end}"),
     }
 }

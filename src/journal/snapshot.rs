@@ -295,7 +295,7 @@ pub(super) fn whole(mut bytes: Vec<u8>) -> Result<Vec<u8>, SnapshotFault> {
         return damaged("it does not end with a crc");
     };
     if record::chain(0, body) != crc {
-        return damaged("its crc does not match its bytes");
+        return damaged("its checksum is wrong");
     }
     let length = body.len();
     bytes.truncate(length);

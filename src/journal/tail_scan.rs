@@ -220,7 +220,7 @@ fn check(bytes: &[u8], chain: ChainStart) -> Result<Line<'_>, Stop> {
     };
     let crc = record::chain(chain.crc, body);
     if crc != written {
-        return bad("its crc does not match its bytes and the event before it");
+        return bad("its checksum is wrong: this event or the one before it was changed");
     }
     if let Some((found, _)) = record::version(bytes).filter(|(v, _)| *v > FORMAT) {
         return Err(Stop::Newer(found));
@@ -259,12 +259,14 @@ pub(super) fn judge(rest: &[u8], at: &Progress, known_durable: u64, stop: &Stop)
     };
     if known_durable >= seq {
         return damaged(format!(
-            "{why}, and a snapshot proves that the events up to {known_durable} were on disk"
+            "{why}. It is not just an unfinished write: a snapshot has the events up to \
+            {known_durable}"
         ));
     }
     if let Some(claim) = first_claim(rest, seq) {
         return damaged(format!(
-            "{why}, and event {} at byte {} proves that the events up to {} were on disk",
+            "{why}. It is not just an unfinished write: event {} at byte {} says that the events \
+            up to {} were on disk",
             claim.header.seq,
             offset + claim.at as u64,
             claim.header.dur

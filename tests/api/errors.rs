@@ -68,7 +68,7 @@ async fn refusals_say_what_why_and_what_next() {
     GET /api/v1/ideas/idea-009
       404 IDEA_UNKNOWN: there is no idea `idea-009`
     GET /api/v1/ideas/NO
-      400 BAD_REQUEST: the path is invalid: `NO` is not a valid idea id: use lower-case letters, digits and `-`, at most 64, starting with a letter or digit
+      400 BAD_REQUEST: the path is invalid: `NO` is not a valid idea id: use 1 to 64 lower-case letters, digits and `-`, starting with a letter or digit
     GET /api/v1/ideas/%ff
       400 BAD_REQUEST: the path is invalid: Invalid UTF-8 in `id`
     GET /api/v1/ideas?status=lost
@@ -98,7 +98,7 @@ async fn refusals_say_what_why_and_what_next() {
     POST /api/v1/ideas {"text":" "}
       422 TEXT_EMPTY: the text of the idea is empty
     POST /api/v1/ideas {"text":"a","after":["A"]}
-      400 BAD_REQUEST: the body is invalid: `A` is not a valid idea id: use lower-case letters, digits and `-`, at most 64, starting with a letter or digit at line 1 column 25
+      400 BAD_REQUEST: the body is invalid: `A` is not a valid idea id: use 1 to 64 lower-case letters, digits and `-`, starting with a letter or digit at line 1 column 25
     POST /api/v1/ideas {"text":"a","after":["idea-009"]}
       404 IDEA_UNKNOWN: there is no idea `idea-009`
     POST /api/v1/ideas {"text":"a","profile":"zed"}

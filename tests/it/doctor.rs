@@ -250,7 +250,7 @@ fn assert_named(sandbox: &Sandbox, words: &[&str]) -> Ran {
     unchanged("doctor --fix");
     sandbox
         .swarm(&["doctor", "--fix", "--way", "cut"])
-        .refused(1, &["--yes", "way `cut`"]);
+        .refused(1, &["--yes", "repair `cut`"]);
     unchanged("a repair without a yes");
     doctor
 }
@@ -284,7 +284,7 @@ fn a_flipped_bit_is_named_and_the_good_beginning_goes_on() {
         &sandbox,
         &[
             "damaged at byte",
-            "way `cut`",
+            "repair `cut`",
             "idea-002 is on main already",
         ],
     );
@@ -329,7 +329,7 @@ fn an_idea_that_was_lost_in_the_middle_is_named_by_the_list() {
     for name in ["snapshot.json", "snapshot.prev.json"] {
         fs::remove_file(sandbox.dot_swarm("state").join(name)).unwrap();
     }
-    assert_named(&sandbox, &["way `cut`", "write c.txt x"]);
+    assert_named(&sandbox, &["repair `cut`", "write c.txt x"]);
     let found = damage(&sandbox);
     let cut = way(&found, "cut").unwrap();
     assert_eq!(cut["recommended"], true, "{cut}");
@@ -371,7 +371,7 @@ fn wherever_the_work_on_an_idea_is_cut_off_it_does_not_land_again() {
         println!("{kind}");
         let sandbox = with_history();
         flip_second(&sandbox, kind);
-        assert_named(&sandbox, &["way `cut`", "idea-002 is on main already"]);
+        assert_named(&sandbox, &["repair `cut`", "idea-002 is on main already"]);
         sandbox.swarm(CUT).ok();
         assert_eq!(sandbox.idea_status("idea-002"), "done");
         assert_repaired(&sandbox);
@@ -382,7 +382,7 @@ fn wherever_the_work_on_an_idea_is_cut_off_it_does_not_land_again() {
 fn a_zeroed_block_is_named_and_the_good_beginning_goes_on() {
     let sandbox = with_history();
     zero(&sandbox);
-    assert_named(&sandbox, &["512 zero bytes", "way `cut`"]);
+    assert_named(&sandbox, &["512 zero bytes", "repair `cut`"]);
     sandbox.swarm(CUT).ok();
     assert_repaired(&sandbox);
 }
@@ -391,7 +391,7 @@ fn a_zeroed_block_is_named_and_the_good_beginning_goes_on() {
 fn a_missing_segment_is_named_and_the_good_beginning_goes_on() {
     let sandbox = with_history();
     lose_a_segment(&sandbox);
-    assert_named(&sandbox, &["are missing", "way `cut`"]);
+    assert_named(&sandbox, &["are missing", "repair `cut`"]);
     sandbox.swarm(CUT).ok();
     assert_repaired(&sandbox);
 }
@@ -400,7 +400,7 @@ fn a_missing_segment_is_named_and_the_good_beginning_goes_on() {
 fn a_lost_end_is_named_and_what_is_left_goes_on() {
     let sandbox = with_history();
     lose_the_end(&sandbox);
-    assert_named(&sandbox, &["was taken after event", "way `cut`"]);
+    assert_named(&sandbox, &["was taken after event", "repair `cut`"]);
     sandbox.swarm(CUT).ok();
     assert_eq!(sandbox.idea_status("idea-003"), "done");
     assert_repaired(&sandbox);
@@ -425,7 +425,7 @@ fn damage_with_both_snapshots_damaged_is_repaired_from_the_lines_and_git() {
     flip_and_lose_both_snapshots(&sandbox);
     assert_named(
         &sandbox,
-        &["snapshot.json", "snapshot.prev.json", "way `cut`"],
+        &["snapshot.json", "snapshot.prev.json", "repair `cut`"],
     );
     sandbox.swarm(CUT).ok();
     assert_repaired(&sandbox);
@@ -456,7 +456,7 @@ fn a_newer_format_has_no_way_out_but_the_newer_version() {
     let doctor = sandbox.swarm(&["doctor"]);
     assert_eq!(doctor.code, 1, "{doctor}");
     assert!(doctor.stdout.contains("newer swarm"), "{doctor}");
-    assert!(!doctor.stdout.contains("way `"), "{doctor}");
+    assert!(!doctor.stdout.contains("repair `"), "{doctor}");
     sandbox.swarm(CUT).refused(1, &["not available"]);
     before.assert_same(&Fingerprint::of(&sandbox.repo()), "doctor");
 }
@@ -490,7 +490,10 @@ fn with_a_snapshot_behind_the_damage_nothing_of_the_state_is_lost() {
         let sandbox = with_history();
         let whole = ideas(&sandbox);
         damage_it(&sandbox);
-        assert_named(&sandbox, &["way `snapshot` (recommended)", "way `cut`"]);
+        assert_named(
+            &sandbox,
+            &["repair `snapshot` (recommended)", "repair `cut`"],
+        );
         let found = damage(&sandbox);
         let loses = &way(&found, "snapshot").unwrap()["loses"];
         assert_eq!(loses["events"], 0);
@@ -535,7 +538,7 @@ fn a_log_that_begins_with_a_state_is_a_log_like_any_other() {
         "\"kind\":\"ideaLanded\",\"data\":{\"id\":\"idea-004\"",
     );
     change(&path, |bytes| bytes[at + 12] ^= 0x01);
-    assert_named(&sandbox, &["way `cut` (recommended)"]);
+    assert_named(&sandbox, &["repair `cut` (recommended)"]);
     sandbox.swarm(CUT).ok();
     assert_eq!(sandbox.idea_status("idea-004"), "done");
     assert_eq!(sandbox.run_until_idle(), 0);
@@ -580,7 +583,7 @@ fn damage_behind_the_snapshots_cannot_be_repaired_by_one() {
         if both {
             flip(&sandbox);
         }
-        assert_named(&sandbox, &["way `cut` (recommended)"]);
+        assert_named(&sandbox, &["repair `cut` (recommended)"]);
         assert!(way(&damage(&sandbox), "snapshot").is_none());
         sandbox
             .swarm(SNAPSHOT)
@@ -602,7 +605,7 @@ fn nothing_is_repaired_under_an_agent_that_is_still_at_work() {
     change(&path, |bytes| bytes[at + 10] ^= 0x01);
     // What the daemon left behind goes: that is harmless.
     assert_eq!(sandbox.swarm(&["doctor", "--fix"]).code, 1);
-    let doctor = assert_named(&sandbox, &["still running: r0001-", "way `cut`"]);
+    let doctor = assert_named(&sandbox, &["still running: r0001-", "repair `cut`"]);
     assert!(doctor.stdout.contains("leaseMinutes"), "{doctor}");
     let before = Fingerprint::of(&sandbox.dot_swarm("state"));
     sandbox.swarm(CUT).refused(1, &["r0001-", "still running"]);
@@ -627,7 +630,7 @@ fn without_a_usable_log_the_state_is_put_together_and_waits_for_a_person() {
         kind(&sandbox);
         let doctor = sandbox.swarm(&["doctor"]);
         assert_eq!(doctor.code, 1, "{doctor}");
-        let words = ["way `rebuild` (recommended)", "idea-005", "swarm resume"];
+        let words = ["repair `rebuild` (recommended)", "idea-005", "swarm resume"];
         for word in words {
             assert!(doctor.stdout.contains(word), "`{word}`: {doctor}");
         }

@@ -81,7 +81,7 @@ fn a_log_that_ends_before_a_checkpoint_is_refused_and_a_cut_repeats_no_number() 
     assert_refused(&sandbox, &words);
     let doctor = sandbox.swarm(&["doctor"]);
     assert_eq!(doctor.code, 1, "{doctor}");
-    for words in ["checkpoint `mine`", "way `cut`", "write c.txt x"] {
+    for words in ["checkpoint `mine`", "repair `cut`", "write c.txt x"] {
         assert!(doctor.stdout.contains(words), "{words}: {doctor}");
     }
     sandbox.swarm(CUT).ok();
@@ -116,9 +116,9 @@ fn a_snapshot_that_has_less_than_the_list_is_no_way_without_a_loss() {
     let doctor = sandbox.swarm(&["doctor"]);
     assert_eq!(doctor.code, 1, "{doctor}");
     for words in [
-        "way `snapshot`",
+        "repair `snapshot`",
         "ideas.jsonl shows later changes",
-        "idea-004: pending -> gone",
+        "idea-004 goes from pending to gone",
         "write d.txt x",
     ] {
         assert!(doctor.stdout.contains(words), "{words}: {doctor}");
@@ -174,7 +174,7 @@ fn a_snapshot_of_another_log_is_no_way_and_says_that_there_may_have_been_more() 
     let doctor = sandbox.swarm(&["doctor"]);
     for words in [
         format!(
-            "way `snapshot` (recommended): snapshot.prev.json has the complete state after event \
+            "repair `snapshot` (recommended): snapshot.prev.json has the complete state after event \
             {kept}; but a snapshot was taken after event {known}"
         ),
         format!("loses {} events, from event {} on", known - kept, kept + 1),

@@ -529,12 +529,12 @@ fn an_agent_that_outlived_its_daemon_is_named_at_the_next_start() {
     sandbox.idea("hold it; write a.txt x; say COMPLETE");
     let daemon = sandbox.start();
     sandbox.wait_held("it");
-    assert!(!daemon.output().contains("taken over"));
+    assert!(!daemon.output().contains("from before"));
     daemon.kill();
     drop(daemon);
     let daemon = sandbox.start();
     sandbox.wait_for("the line about it", || {
-        let named = "taken over: ed-001 on idea-001, iteration 1";
+        let named = "resuming ed-001 on idea-001, iteration 1";
         daemon.output().contains(named).then_some(())
     });
     sandbox.release("it");

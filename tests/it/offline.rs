@@ -196,7 +196,7 @@ fn what_agents_wrote_and_did_is_shown_without_a_daemon_as_with_one() {
         assert_eq!(ran.code, 3, "{ran}");
         assert_eq!(without_ages(&ran.stdout), without_ages(before), "{ran}");
         assert!(
-            ran.stderr.contains("this is what was recorded last"),
+            ran.stderr.contains("this is the last recorded state"),
             "{ran}"
         );
         assert!(ran.stderr.contains("swarm start"), "{ran}");

@@ -316,10 +316,10 @@ fn commands_that_need_a_daemon() {
         &["wait"],
         &["wait", "idea-001"],
         &["events", "-f"],
-        &["stop"],
     ] {
         refuse(&sandbox, args, 3, &["swarm start"]);
     }
+    refuse(&sandbox, &["stop"], 3, &["nothing to stop"]);
 }
 
 #[test]

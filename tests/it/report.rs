@@ -101,7 +101,7 @@ fn it_says_what_landed_failed_waits_is_stuck_and_was_spent() {
     some_of_each(&sandbox);
 
     insta::assert_snapshot!(masked(report(&sandbox, &[]).ok()), @r"
-    So far: 1 landed, 1 blocked, 2 waiting
+    So far: 1 landed, 1 blocked, 2 unfinished
 
     Landed
       AGO  idea-001  done  COMMIT  An idea of the test… ($0.25; tokens: 1200 in, 800 cached, 100 out)
@@ -109,7 +109,7 @@ fn it_says_what_landed_failed_waits_is_stuck_and_was_spent() {
     Did not land
       AGO  idea-002  blocked  An idea of the test… ($0.25; tokens: 1200 in, 800 cached, 100 out)
 
-    Waiting
+    Unfinished
       AGO  idea-003  pending  An idea of the test…: waits for idea-002
       AGO  idea-004  active  An idea of the test… ($0.25; tokens: 1200 in, 800 cached, 100 out)
 
@@ -248,7 +248,7 @@ fn where_nothing_ever_ran_nothing_is_told_and_nothing_is_written() {
     let seen = report(&sandbox, &[]);
     assert_eq!(
         seen.ok(),
-        "So far: 0 landed, 0 waiting\n\nSpent\n  nothing known\n"
+        "So far: 0 landed, 0 unfinished\n\nSpent\n  no usage reported yet\n"
     );
     let other = Sandbox::new();
     let refused = report(&other, &[]);

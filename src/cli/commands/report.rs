@@ -169,7 +169,7 @@ fn parts(report: &Value, times: &Times) -> Vec<(&'static str, Tone, Vec<String>)
         ("Landed", Tone::Good, ideas("landed")),
         ("Had nothing to land", Tone::Warn, ideas("nothingToLand")),
         ("Did not land", Tone::Bad, ideas("failed")),
-        ("Waiting", Tone::Plain, ideas("waiting")),
+        ("Unfinished", Tone::Plain, ideas("waiting")),
         (
             "Stuck",
             Tone::Warn,
@@ -202,13 +202,13 @@ fn head(report: &Value, times: &Times) -> String {
             count => counts.push(format!("{count} {status}")),
         }
     }
-    counts.push(counted("waiting", "waiting"));
+    counts.push(counted("waiting", "unfinished"));
     format!("{period}: {}", counts.join(", "))
 }
 
 fn spent(report: &Value) -> String {
     match usage::describe_usage(&report["spent"]) {
-        used if used.is_empty() => "nothing known".to_owned(),
+        used if used.is_empty() => "no usage reported yet".to_owned(),
         used => used,
     }
 }

@@ -166,7 +166,7 @@ const SECTIONS: [(&str, &str, fn(&Value) -> String); 6] = [
 fn page(preview: &Value) -> Vec<String> {
     let commit: String = text(preview, "commit").chars().take(10).collect();
     let mut page = vec![format!(
-        "rollback to {} ({commit})",
+        "a rollback to {} ({commit}) changes this:",
         text(preview, "checkpoint")
     )];
     if let Some(problem) = preview["problem"].as_str() {

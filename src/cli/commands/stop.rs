@@ -80,9 +80,12 @@ pub fn run(args: &Stop, context: &mut Context) -> Result<(), CliError> {
 /// If no daemon can be found but the lock stays held longer than a command holds it, there is a
 /// daemon.
 fn unless_hidden(error: CliError, repo: &Repo) -> CliError {
-    let is_held = || wait_while(LOCK_PATIENCE, || is_locked(repo));
-    if error.kind != Kind::NoDaemon || is_held().unwrap_or(true) {
+    if error.kind != Kind::NoDaemon {
         return error;
+    }
+    let comes_free = wait_while(LOCK_PATIENCE, || is_locked(repo));
+    if comes_free.unwrap_or(true) {
+        return CliError::nothing_to_stop();
     }
     hidden(
         repo,

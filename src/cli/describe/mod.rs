@@ -331,7 +331,7 @@ fn describe_event(event: &Event) -> String {
                 true => format!(", {AWAITING_APPROVAL}"),
                 false => String::new(),
             };
-            format!("{id} is in the merge queue at {}{held}", short(source))
+            format!("{id} queued for merge (commit {}{held})", short(source))
         }
         Event::MergeMoved(MergeMoved {
             id, phase, waits, ..

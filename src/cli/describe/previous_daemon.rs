@@ -13,12 +13,9 @@ pub fn from_before(state: &State) -> Vec<String> {
             0 => String::new(),
             iteration => format!(", iteration {iteration}"),
         };
-        safe(&format!(
-            "taken over: {agent} on {}{iteration}",
-            attempt.idea
-        ))
+        safe(&format!("resuming {agent} on {}{iteration}", attempt.idea))
     });
     let more = state.agents.len().saturating_sub(SHOWN);
-    let rest = (more > 0).then(|| format!("taken over: {more} more agents"));
+    let rest = (more > 0).then(|| format!("resuming {more} more agents"));
     each.take(SHOWN).chain(rest).collect()
 }

@@ -218,7 +218,10 @@ fn missing(error: &ProcessError, about: Option<&ProgramInfo>, profile: &Profile)
         profile.name
     );
     let what = if let ProcessError::ProgramMissing { program, searched } = error {
-        format!("program `{program}` not found in {searched}")
+        match program.contains('/') {
+            true => format!("program `{program}` does not exist"),
+            false => format!("program `{program}` not found in {searched}"),
+        }
     } else if let ProcessError::NotExecutable(path) = error {
         format!("program `{}` is not an executable file", path.display())
     } else {

@@ -84,7 +84,7 @@ fn without_a_configuration_a_checkpoint_is_refused() {
     start a daemon: swarm start
     ");
     assert_snapshot!(s.refused(&delete("release")), @r"
-    CHECKPOINT_UNKNOWN: there is no checkpoint `release`
+    CHECKPOINT_UNKNOWN: there is no checkpoint `release`; there are none yet
     create one: swarm checkpoint create NAME
     ");
 }
@@ -94,8 +94,8 @@ fn deleting_an_unknown_checkpoint_names_the_newest() {
     let mut s = Scenario::running();
     s.checkpoint("first").checkpoint("second");
     assert_snapshot!(s.refused(&delete("third")), @r"
-    CHECKPOINT_UNKNOWN: there is no checkpoint `third`
-    list the checkpoints: swarm checkpoint list (newest: second)
+    CHECKPOINT_UNKNOWN: there is no checkpoint `third`; the newest is `second`
+    list the checkpoints: swarm checkpoint list
     ");
 }
 

@@ -252,9 +252,9 @@ fn a_resolver_that_gives_up_is_not_started_again() {
     assert_snapshot!(s.then(), @r"
     signalSeen {agent: ed-001, offset: 10, run: r0003-ed-001-i2, signal: {blocked: both are right}}
     run r0003-ed-001-i2 Exited { code: 0 }
-    merge idea-001 -> Person: the resolver gave up: both are right []
+    merge idea-001 -> Person: the resolver is blocked: both are right []
     ed-001 -> ReadyToMerge
-    resolverFailed {id: idea-001, why: the resolver gave up: both are right}
+    resolverFailed {id: idea-001, why: the resolver is blocked: both are right}
     end #7
     ");
 }

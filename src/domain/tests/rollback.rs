@@ -320,7 +320,7 @@ fn a_second_rollback_is_refused() {
 fn a_missing_or_vanishing_checkpoint_is_refused() {
     let mut s = Scenario::running();
     assert_snapshot!(s.refused(&to("first", false)), @r"
-    CHECKPOINT_UNKNOWN: there is no checkpoint `first`
+    CHECKPOINT_UNKNOWN: there is no checkpoint `first`; there are none yet
     create one: swarm checkpoint create NAME
     ");
     s.checkpoint("first");

@@ -51,7 +51,7 @@ fn quality(unfound: &[MissingProgram], config: &Config) -> Check {
         return Check::warn("quality", message).advice(advice);
     }
     if unfound.is_empty() {
-        return Check::ok("quality", "no missing program found");
+        return Check::ok("quality", "no quality command lacks its program");
     }
     let lines: Vec<String> = unfound.iter().map(MissingProgram::to_string).collect();
     Check::warn("quality", lines.join("\n")).advice(MissingProgram::ADVICE)

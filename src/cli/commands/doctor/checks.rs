@@ -192,7 +192,11 @@ fn disk_space(repo: &Repo) -> Check {
         Err(errno) => return Check::warn("disk", format!("free space unknown: {errno}")),
     };
     let free = free_bytes(&status);
-    let message = format!("{} MiB free", free / (1024 * 1024));
+    let mib = free / (1024 * 1024);
+    let message = match mib / 1024 {
+        0 => format!("{mib} MiB free"),
+        gib => format!("{gib} GiB free"),
+    };
     if free < CRITICAL_SPACE {
         Check::fail("disk", message).advice("free some space now, or writing will soon fail")
     } else if free < LOW_SPACE {

@@ -15,7 +15,7 @@ use crate::daemon::repair::{self, Findings, IdeaChange, Losses, Repaired, WayOut
 use crate::daemon::{Paths, offline};
 use crate::domain::event::RepairWay;
 use crate::domain::state::IdeaStatus;
-use crate::journal::repair::{Diagnosis, Health};
+use crate::journal::repair::{Diagnosis, Health, SegmentHealth};
 
 /// At most this many ideas or landings are shown; `--json` has all.
 const SHOWN: usize = 20;
@@ -166,7 +166,9 @@ fn damaged(found: &Diagnosis) -> Check {
         lines.push(format!("reason: {}", safe(&damage.why)));
         lines.push(format!("found there: {}", safe(&damage.looks)));
     }
-    for segment in &found.segments {
+    // The damage itself is told above.
+    let others = |segment: &&SegmentHealth| segment.health != Health::Damaged;
+    for segment in found.segments.iter().filter(others) {
         lines.push(format!("{}: {}", segment.file, health(&segment.health)));
     }
     Check::fail("log", lines.join("\n"))
@@ -197,9 +199,7 @@ pub(super) fn ways(findings: &Findings) -> Vec<String> {
         lines.push(String::new());
         lines.extend(lines_of(way));
         let word = way.way.as_str();
-        lines.push(format!(
-            "  repair this way: swarm doctor --fix --way {word}"
-        ));
+        lines.push(format!("  run it: swarm doctor --fix --way {word}"));
     }
     lines
 }
@@ -211,7 +211,7 @@ fn lines_of(way: &WayOut) -> Vec<String> {
         ""
     };
     let mut lines = vec![format!(
-        "way `{}`{recommended}: {}",
+        "repair `{}`{recommended}: {}",
         way.way.as_str(),
         way.why
     )];
@@ -242,7 +242,7 @@ fn events_lost(loses: &Losses) -> Vec<String> {
     let mut lines = Vec::new();
     if loses.history > 0 {
         lines.push(format!(
-            "  `swarm events` and `swarm replay --at` no longer reach back before event {}",
+            "  loses the history before event {}: `swarm events` and `swarm replay --at` start there",
             loses.history
         ));
         if loses.events == 0 {
@@ -255,17 +255,17 @@ fn events_lost(loses: &Losses) -> Vec<String> {
     if loses.events == 0 {
         return vec!["  no known event is lost".into()];
     }
-    lines.push(format!(
-        "  loses {} events, from event {} on; {} of them are unreadable",
-        loses.events, loses.from, loses.unreadable
-    ));
-    let kinds: Vec<String> = loses
-        .kinds
-        .iter()
-        .map(|(kind, count)| format!("{count} {kind}"))
-        .collect();
-    if !kinds.is_empty() {
-        lines.push(format!("  the readable ones: {}", kinds.join(", ")));
+    lines.push(match (loses.events, loses.unreadable) {
+        (1, 1) => format!("  loses event {}, which is unreadable", loses.from),
+        (1, _) => format!("  loses event {}", loses.from),
+        (all, 0) => format!("  loses {all} events, from event {} on", loses.from),
+        (all, bad) => format!(
+            "  loses {all} events, from event {} on; {bad} of them cannot be read",
+            loses.from
+        ),
+    });
+    if !loses.kinds.is_empty() {
+        lines.push("  list the others by kind: swarm doctor --json".into());
     }
     lines
 }
@@ -273,14 +273,14 @@ fn events_lost(loses: &Losses) -> Vec<String> {
 fn idea_line(change: &IdeaChange) -> String {
     if change.from == change.to {
         return format!(
-            "  {}: its last edit is lost  {}",
+            "  {} loses its last edit: {}",
             change.id,
             safe(&change.text)
         );
     }
     let word = |status: Option<IdeaStatus>, none| status.map_or(none, IdeaStatus::as_str);
     format!(
-        "  {}: {} -> {}  {}",
+        "  {} goes from {} to {}: {}",
         change.id,
         word(change.from, "unknown"),
         word(change.to, "gone"),

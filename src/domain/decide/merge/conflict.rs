@@ -250,14 +250,12 @@ pub(crate) fn resolver_over(
         }
     }
     let said_so = matches!(last_word, Some(Said::Complete | Said::Resolved));
-    if let Some(Said::Blocked(why) | Said::NeedsHuman(why)) = last_word {
-        resolver_failed(
-            plan,
-            agent,
-            entry,
-            &format!("the resolver gave up: {why}"),
-            true,
-        );
+    if let Some(Said::Blocked(why)) = last_word {
+        let why = format!("the resolver is blocked: {why}");
+        resolver_failed(plan, agent, entry, &why, true);
+    } else if let Some(Said::NeedsHuman(question)) = last_word {
+        let why = format!("the resolver asks: {question}");
+        resolver_failed(plan, agent, entry, &why, true);
     } else if said_so || is_complete(end) {
         // A resolution needs no gate of its own: the merged tree is verified.
         plan.move_attempt(agent, AttemptInput::GatePassed);
