@@ -367,7 +367,7 @@ const LONG_MATCHES: &[(&str, &str, &str)] = &[
         "each event to the file that folds it",
     ),
     (
-        "domain/evolve/frozen_hooks.rs",
+        "domain/evolve/legacy_hooks.rs",
         "about",
         "the calls that each event of an old log made owed",
     ),

@@ -4,10 +4,10 @@
 //! Invariant: runs nothing and reads only the file system. The daemon runs a hook only if
 //! [`inspect_program`] accepts it, and only if git shows that no agent changed its content.
 
-mod catalogue;
+mod discovery;
 mod invocation;
 mod trust;
 
-pub use catalogue::{Entry, FOLDER, From, catalogue, in_folder};
+pub use discovery::{Entry, FOLDER, From, catalogue, in_folder};
 pub use invocation::{Invocation, invocation, sample};
 pub use trust::{Refused, Way, inspect_program, names};

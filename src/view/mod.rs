@@ -5,12 +5,12 @@
 
 mod agent;
 mod idea;
+mod idle;
 mod learnings;
 mod merge;
 mod needs_you;
 mod no_daemon;
 mod report;
-mod rest;
 pub mod schema;
 mod status;
 mod unread_messages;
@@ -20,12 +20,12 @@ use std::fmt;
 
 pub use agent::{AgentView, MessageView, agent, agents};
 pub use idea::{IdeaDetail, IdeaView, edited, idea, idea_detail, ideas, status_verb};
+pub use idle::{Rest, rest};
 pub use learnings::{LearningView, SourceView, learnings};
 pub use merge::{MergeView, merges};
 pub use needs_you::{NeedsYou, cut_off, needs_you};
 pub use no_daemon::after_a_start;
 pub use report::{ReportView, ReportedIdea, Stuck, report, stuck, warned};
-pub use rest::{Rest, rest};
 pub use status::{Outside, SlotsView, StatusView, TargetNow, TargetView, count, status};
 pub use usage::{AccountView, DayView, TokensView, UsedView, accounts, used};
 

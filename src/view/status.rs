@@ -6,10 +6,10 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::agent::{AgentView, live_agent};
+use super::idle::{Rest, rest};
 use super::merge::{MergeView, merges};
 use super::needs_you::{NeedsYou, cut_off, needs_you};
 use super::no_daemon::after_a_start;
-use super::rest::{Rest, rest};
 use super::usage::{AccountView, DayView, accounts};
 use super::{schema, unread_messages, usage};
 use crate::domain::ids::{AgentId, IdeaId, Oid};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::picture::Picture;
+use super::frame::Picture;
 use crate::cli::output::terminal::{Tone, paint};
 
 /// The most redraws per second.

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::bars::Bars;
-use super::picture::Picture;
+use super::frame::Picture;
 use crate::cli::clock;
 use crate::cli::describe;
 use crate::cli::event_json;

@@ -16,7 +16,7 @@ use super::reload::Reloader;
 use super::shutdown::{self, Notes, cut_off};
 use super::signals::{self, Request};
 use super::watcher::Watcher;
-use super::{heap, log};
+use super::{heap, logging};
 use crate::config::Config;
 use crate::crash;
 use crate::daemon::actor::clock;
@@ -115,7 +115,7 @@ impl Daemon {
         let lock = store::lock(&paths)?;
         crash::point("daemon.locked");
         // Only now, because a refused start must leave no trace.
-        log::begin(&paths)?;
+        logging::begin(&paths)?;
         let store = Store::under(lock, &paths)?;
         crash::point("daemon.log-read");
         run::refuse_newer(&paths.runs, &store.state).map_err(DaemonError::NewerRun)?;

@@ -8,9 +8,9 @@
 mod attempt;
 mod attempt_end;
 mod checkpoint;
-mod frozen_hooks;
 pub(crate) mod hooks;
 mod idea;
+mod legacy_hooks;
 mod merge;
 mod provider;
 mod redirect;

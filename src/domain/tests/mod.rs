@@ -20,5 +20,5 @@ mod rollback;
 mod scale;
 mod sessions;
 mod table;
-mod torn;
+mod torn_batches;
 mod usage;
