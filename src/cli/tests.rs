@@ -330,5 +330,5 @@ fn files_named_in_the_reason_are_not_repeated() {
     };
     assert!(why("still in conflict: a.rs").ends_with("still in conflict: a.rs"));
     assert!(!why("still in conflict: a.rs").contains("a.rs: a.rs"));
-    assert!(why("local changes").ends_with("local changes: a.rs"));
+    assert!(why("local changes").ends_with("local changes (a.rs)"));
 }

@@ -37,7 +37,8 @@ pub enum JournalError {
     },
     /// A snapshot has events that are missing in the log.
     #[error(
-        "{}, but {} was taken at event {snapshot}. The later events are missing. Nothing was changed",
+        "{}, but {} was taken at event {snapshot}. The later events are missing. Nothing was \
+        changed",
         log_ends(*log_end),
         file.display()
     )]

@@ -174,8 +174,8 @@ fn a_snapshot_of_another_log_is_no_way_and_says_that_there_may_have_been_more() 
     let doctor = sandbox.swarm(&["doctor"]);
     for words in [
         format!(
-            "repair `snapshot` (recommended): snapshot.prev.json has the complete state after event \
-            {kept}; but a snapshot was taken after event {known}"
+            "repair `snapshot` (recommended): snapshot.prev.json has the complete state after \
+            event {kept}; but a snapshot was taken after event {known}"
         ),
         format!("loses {} events, from event {} on", known - kept, kept + 1),
     ] {

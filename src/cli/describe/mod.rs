@@ -60,10 +60,14 @@ fn veto_words(veto: bool) -> &'static str {
     if veto { " and blocks its step" } else { "" }
 }
 
+/// The usual reason of a stop, which "stopped" says already.
+const ENDED_CLEANLY: &str = "ended cleanly";
+
 /// Pausing and paused do not repeat the reason of the pause.
 fn phase_reason(phase: SwarmPhase, reason: Option<&str>) -> String {
     match phase {
         SwarmPhase::Pausing | SwarmPhase::Paused => String::new(),
+        SwarmPhase::Stopped if reason == Some(ENDED_CLEANLY) => String::new(),
         SwarmPhase::Stopped
         | SwarmPhase::Recovering
         | SwarmPhase::Running

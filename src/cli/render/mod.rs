@@ -130,7 +130,7 @@ pub fn merges(output: &Output, merges: &[Value], now: Timestamp) -> Vec<String> 
             why = if why.is_empty() {
                 files
             } else {
-                format!("{why}: {files}")
+                format!("{why} ({files})")
             };
         }
         rows.row(&[

@@ -242,7 +242,8 @@ fn events_lost(loses: &Losses) -> Vec<String> {
     let mut lines = Vec::new();
     if loses.history > 0 {
         lines.push(format!(
-            "  loses the history before event {}: `swarm events` and `swarm replay --at` start there",
+            "  loses the history before event {}: `swarm events` and `swarm replay --at` start \
+            there",
             loses.history
         ));
         if loses.events == 0 {
