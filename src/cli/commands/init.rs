@@ -176,9 +176,10 @@ fn done(plan: &InitPlan, context: &mut Context) -> Result<(), CliError> {
             json!({ "files": files, "config": plan.config.redacted(), "notes": plan.notes });
         return context.output.document(&document);
     }
-    let next = match plan.config.agents.profiles.is_empty() {
-        true => "Done. `swarm start` needs an agent first, see the note above. Then:",
-        false => "Done. Next, commit .swarm/, add ideas and start:",
+    let next = if plan.config.agents.profiles.is_empty() {
+        "Done. `swarm start` needs an agent first, see the note above. Then:"
+    } else {
+        "Done. Next, commit .swarm/, add ideas and start:"
     };
     context.output.note(next);
     context

@@ -141,8 +141,10 @@ fn commands(preview: &Value) -> Vec<&str> {
     all.filter_map(Value::as_str).collect()
 }
 
-/// The title of each section, the list it shows, and one entry as a line.
-const SECTIONS: [(&str, &str, fn(&Value) -> String); 6] = [
+/// The title of a section, the key of the list it shows, and how it shows an entry.
+type Section = (&'static str, &'static str, fn(&Value) -> String);
+
+const SECTIONS: [Section; 6] = [
     ("ideas to restore", "ideasReverted", idea_line),
     (
         "commits to remove from the target",

@@ -87,7 +87,7 @@ pub(crate) async fn keep(paths: Paths, handle: Handle) {
         match wrote {
             Ok(Ok(bytes)) => written = bytes,
             Ok(Err(error)) => {
-                tracing::warn!(%error, "ideas.jsonl and learnings.md cannot be written")
+                tracing::warn!(%error, "ideas.jsonl and learnings.md cannot be written");
             }
             Err(error) => tracing::warn!(%error, "writing ideas.jsonl and learnings.md crashed"),
         }

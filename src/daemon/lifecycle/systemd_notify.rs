@@ -1,5 +1,5 @@
-//! Reports to the service manager by systemd's notification protocol (sd_notify(3)): ready, status,
-//! watchdog, stopping. Called by `swarm start`.
+//! Reports to the service manager by systemd's notification protocol (`sd_notify(3)`): ready,
+//! status, watchdog, stopping. Called by `swarm start`.
 //!
 //! Invariant: only answers of the actor feed the watchdog. If the actor hangs, the service manager
 //! restarts the daemon, while agents continue under their runners. Nothing here ever waits for the

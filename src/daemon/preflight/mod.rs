@@ -218,9 +218,10 @@ fn missing(error: &ProcessError, about: Option<&ProgramInfo>, profile: &Profile)
         profile.name
     );
     let what = if let ProcessError::ProgramMissing { program, searched } = error {
-        match program.contains('/') {
-            true => format!("program `{program}` does not exist"),
-            false => format!("program `{program}` not found in {searched}"),
+        if program.contains('/') {
+            format!("program `{program}` does not exist")
+        } else {
+            format!("program `{program}` not found in {searched}")
         }
     } else if let ProcessError::NotExecutable(path) = error {
         format!("program `{}` is not an executable file", path.display())
