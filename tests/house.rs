@@ -401,7 +401,7 @@ fn functions(source: &Source) -> Vec<(&str, usize)> {
         // A declaration ends where its line does.
         let is_last = |rest: &str| rest == "}" || rest.ends_with(';') && !rest.starts_with(' ');
         let is_end = |line: &&str| line.strip_prefix(indent).is_some_and(is_last);
-        if let Some(length) = lines[begin..].iter().position(|line| is_end(&line)) {
+        if let Some(length) = lines[begin..].iter().position(is_end) {
             found.push((name, length + 1));
         }
     }
