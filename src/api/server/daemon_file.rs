@@ -169,8 +169,8 @@ mod tests {
 
     #[test]
     fn fields_of_a_newer_version_are_ignored() {
-        let json = r#"{"pid":1,"socket":"/tmp/s/s","startedAt":"2026-01-01T00:00:00.000Z",
-            "version":"9","new":[]}"#;
+        let json = r#"{"pid":1,"socket":"/tmp/swarm-1/s","version":"9","new":[],
+            "startedAt":"2026-01-01T00:00:00.000Z"}"#;
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join(NAME), json).unwrap();
         assert_eq!(DaemonFile::read(dir.path()).unwrap().unwrap().pid, 1);
