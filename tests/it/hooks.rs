@@ -8,6 +8,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::harness::Sandbox;
+use crate::kill_and_restart::start_with_killed_git;
 
 const WORK: &str = "write $SWARM_IDEA_ID.txt x; say COMPLETE";
 
@@ -242,6 +243,27 @@ fn what_must_not_be_trusted_is_refused_and_holds_its_step() {
         let doctor = sandbox.swarm(&["doctor"]);
         assert!(doctor.stdout.contains(why), "{}", doctor.stdout);
         assert_eq!(sandbox.idea_status(&id), "merging");
+    }
+}
+
+#[test]
+fn a_git_killed_once_before_a_hook_is_called_holds_nothing_up() {
+    // The first call is that of the start, which refuses then.
+    for nth in 2..=4 {
+        let sandbox = Sandbox::ready();
+        for name in ["pre-start", "pre-merge", "post-merge"] {
+            hook(&sandbox, name, RECORDER);
+        }
+        let id = sandbox.idea("write a.txt hello; commit; say COMPLETE");
+        let start = start_with_killed_git(&sandbox, "*' log '*.swarm/hooks*", Some(nth));
+        let daemon = sandbox.spawn(start);
+        sandbox.wait_idea(&id, "done");
+        sandbox.wait_for("the last hook", || {
+            (hooks_called(&sandbox).len() == 3).then_some(())
+        });
+        daemon.kill();
+        let matched = fs::read_to_string(sandbox.path("out/matched")).unwrap();
+        assert!(matched.lines().count() > nth as usize, "none was killed");
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::process::Command;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
@@ -426,23 +427,25 @@ fn a_runner_that_always_dies_is_launched_three_times_and_no_more() {
     assert!((TRIES..=TRIES * effects).contains(&launches), "{visits}");
 }
 
-#[test]
-fn a_git_that_is_always_killed_is_started_three_times_and_no_more() {
+/// A `start` whose git is killed when its arguments match this pattern of the shell: always, or only
+/// the nth time. `out/matched` has a line for each match.
+pub fn start_with_killed_git(sandbox: &Sandbox, pattern: &str, nth: Option<u32>) -> Command {
     use std::os::unix::fs::PermissionsExt as _;
 
-    let sandbox = Sandbox::ready();
-    sandbox.configure(&json!({"agents": {"maxParallel": 1}}));
-    sandbox.idea("say COMPLETE");
     let path = std::env::var("PATH").unwrap();
     let real = std::env::split_paths(&path)
         .map(|folder| folder.join("git"))
         .find(|git| git.is_file())
         .unwrap();
-    let killed = sandbox.path("out/killed");
+    let matched = sandbox.path("out/matched");
+    let is_due = nth.map_or_else(
+        || "true".to_owned(),
+        |nth| format!("[ $(wc -l <\"$matched\") -eq {nth} ]"),
+    );
     let script = format!(
-        "#!/bin/sh\ncase \" $* \" in *\" worktree add \"*) echo >>'{}'; kill -9 $$ ;; esac\n\
-         exec '{}' \"$@\"\n",
-        killed.display(),
+        "#!/bin/sh\nmatched='{}'\ncase \" $* \" in {pattern}) echo >>\"$matched\"; \
+        if {is_due}; then kill -9 $$; fi ;; esac\nexec '{}' \"$@\"\n",
+        matched.display(),
         real.display()
     );
     let bin = sandbox.path("bin");
@@ -451,6 +454,15 @@ fn a_git_that_is_always_killed_is_started_three_times_and_no_more() {
     fs::set_permissions(bin.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
     let mut start = sandbox.swarm_command(&["start"]);
     start.env("PATH", format!("{}:{path}", bin.display()));
+    start
+}
+
+#[test]
+fn a_git_that_is_always_killed_is_started_three_times_and_no_more() {
+    let sandbox = Sandbox::ready();
+    sandbox.configure(&json!({"agents": {"maxParallel": 1}}));
+    sandbox.idea("say COMPLETE");
+    let start = start_with_killed_git(&sandbox, "*' worktree add '*", None);
     let daemon = sandbox.spawn(start);
     sandbox.wait_for("the failed worktree", || {
         let finished = sandbox.logged("effectFinished").into_iter();
@@ -459,7 +471,8 @@ fn a_git_that_is_always_killed_is_started_three_times_and_no_more() {
             .find(Value::is_string)
     });
     daemon.kill();
-    let starts = fs::read_to_string(killed).unwrap().lines().count();
+    let matched = fs::read_to_string(sandbox.path("out/matched")).unwrap();
+    let starts = matched.lines().count();
     // A further effect may have begun before the kill.
     assert!(
         (TRIES..=2 * TRIES).contains(&starts),

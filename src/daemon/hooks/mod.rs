@@ -110,13 +110,13 @@ pub(super) fn call(
     let call = state.hooks.iter().find(is_this);
     let call = call.ok_or_else(|| unusable("its event has been handled already"))?;
     let config = context.config();
-    let catalogue = catalogue(&context.repo, &config, &state).map_err(unusable)?;
+    let catalogue = catalogue(&context.repo, &config, &state)?;
     let Some(entry) = catalogue.entries.get(&hook) else {
         return Err(unusable("its program no longer exists"));
     };
     let approved = approved_in(&state, hook);
     let program = check_permission(&context.repo, &catalogue.changes, approved, hook, entry);
-    let program = program.map_err(unusable)?;
+    let program = program?;
     let invocation = invocation(&context.paths, call);
     let mut spec = script::hook(context, run, &program)?;
     spec.env.extend(invocation.variables);

@@ -5,7 +5,9 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::daemon::effects::failure::kind_of;
 use crate::domain::hook::HookName;
+use crate::domain::outcome::{Failure, FailureKind};
 use crate::domain::state::State;
 use crate::git::{Changes, GitError, Oid, Repo, UnapprovedChange, shown};
 use crate::hooks::{self, Entry, Way};
@@ -44,6 +46,21 @@ pub enum NotRun {
         /// The system's error.
         source: std::io::Error,
     },
+}
+
+impl From<NotRun> for Failure {
+    /// A refusal stands until a person acts. A git that was killed, or a disk error, may pass.
+    fn from(error: NotRun) -> Self {
+        let kind = match &error {
+            NotRun::Refused(_) | NotRun::Unapproved { .. } => FailureKind::AgentUnusable,
+            NotRun::Git(error) => kind_of(error),
+            NotRun::Unreadable { source, .. } => kind_of(source),
+        };
+        Self {
+            kind,
+            message: error.to_string(),
+        }
+    }
 }
 
 /// Checks that a hook may run; returns the path of its program.
