@@ -77,7 +77,7 @@ fn a_redirected_agent_hands_its_worktree_over_and_its_work_is_kept() {
     sandbox.wait_held("it");
     let said = sandbox.swarm(&["agent", "redirect", "ed-001", "idea-002"]);
     said.ok();
-    assert!(said.stderr.contains("idea-002 is next"), "{said}");
+    assert!(said.stderr.contains("idea-002 starts next"), "{said}");
     sandbox.wait_idea("idea-002", "done");
     assert_eq!(sandbox.notes("took"), ["idea-002"]);
     let first = sandbox.wait_idea("idea-001", "done");

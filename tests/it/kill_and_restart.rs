@@ -427,8 +427,8 @@ fn a_runner_that_always_dies_is_launched_three_times_and_no_more() {
     assert!((TRIES..=TRIES * effects).contains(&launches), "{visits}");
 }
 
-/// A `start` whose git is killed when its arguments match this pattern of the shell: always, or only
-/// the nth time. `out/matched` has a line for each match.
+/// A `start` whose git is killed when its arguments match this pattern of the shell: always, or
+/// only the nth time. `out/matched` has a line for each match.
 pub fn start_with_killed_git(sandbox: &Sandbox, pattern: &str, nth: Option<u32>) -> Command {
     use std::os::unix::fs::PermissionsExt as _;
 

@@ -125,7 +125,7 @@ fn it_says_what_landed_failed_waits_is_stuck_and_was_spent() {
       $0.75; tokens: 3600 in, 2400 cached, 300 out
     ");
     insta::assert_snapshot!(masked(report(&sandbox, &["--markdown"]).ok()), @r"
-    # So far: 1 landed, 1 blocked, 2 waiting
+    # So far: 1 landed, 1 blocked, 2 unfinished
 
     ## Landed
 

@@ -599,10 +599,10 @@ fn a_checkout_that_hangs_is_cut_off_and_made_anew_by_the_next_start() {
 #[test]
 fn stopping_twice() {
     let sandbox = Sandbox::ready();
-    sandbox.swarm(&["stop"]).refused(3, &["swarm start"]);
+    sandbox.swarm(&["stop"]).refused(3, &["nothing to stop"]);
     let daemon = sandbox.start();
     daemon.stop();
-    sandbox.swarm(&["stop"]).refused(3, &["swarm start"]);
+    sandbox.swarm(&["stop"]).refused(3, &["nothing to stop"]);
     assert!(sandbox.announced_pid().is_none() || !processes::lives(daemon.pid));
 }
 
