@@ -69,7 +69,10 @@ impl Maker {
             commits: 0,
         };
         let version = "0.1.0".to_owned();
-        this.observe(&Observation::DaemonStarted { version })?;
+        this.observe(&Observation::DaemonStarted {
+            version,
+            counters: None,
+        })?;
         let (hash, settings) = ("0".repeat(64), Box::new(settings()?));
         this.command(&Command::LoadSettings { hash, settings })?;
         this.observe(&Observation::RecoveryDone)?;

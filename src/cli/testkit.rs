@@ -159,6 +159,7 @@ fn swarm_events() -> Vec<Event> {
         Event::DaemonStarted(DaemonStarted {
             version: "0.1.0".into(),
             owes_hooks: true,
+            counters: None,
         }),
         Event::PhaseChanged(PhaseChanged {
             phase: SwarmPhase::Running,

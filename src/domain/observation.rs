@@ -9,6 +9,7 @@ use super::ids::{EffectId, Oid, RunId};
 use super::outcome::{Failure, Outcome};
 use super::session::SessionId;
 use super::signal::Signal;
+use super::state::Counters;
 use super::usage::{Bill, Usage};
 use super::verdict::Verdict;
 
@@ -19,6 +20,8 @@ pub enum Observation {
     DaemonStarted {
         /// Version of the daemon.
         version: String,
+        /// Higher counters than the log's, where names on disk or in git have higher numbers.
+        counters: Option<Counters>,
     },
     /// All unfinished effects have been dispatched again.
     RecoveryDone,

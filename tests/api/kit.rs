@@ -315,7 +315,11 @@ impl World {
 
     async fn begin(&self, mode: Mode) {
         let version = "0".into();
-        self.see(Observation::DaemonStarted { version }).await;
+        self.see(Observation::DaemonStarted {
+            version,
+            counters: None,
+        })
+        .await;
         let settings = Box::new(settings(mode));
         let hash = "hash".into();
         let load = Command::LoadSettings { hash, settings };

@@ -2,6 +2,7 @@
 //! snapshot costs nothing.
 
 use std::fs;
+use std::path::Path;
 
 use serde_json::json;
 
@@ -262,4 +263,55 @@ fn a_state_that_is_deleted_under_a_daemon_ends_it_and_its_agents_live_on() {
     );
     sandbox.release("a");
     sandbox.assert_nothing_runs();
+}
+
+/// The advice of docs/recovery.md: the state comes from a backup that is older than the runs.
+#[test]
+fn after_a_state_from_an_older_backup_new_ideas_get_agents_of_their_own() {
+    let sandbox = with_history();
+    let (state, backup) = (sandbox.dot_swarm("state"), sandbox.path("backup"));
+    let copy = |from: &Path, to: &Path| {
+        let mut cp = sandbox.command("cp");
+        cp.arg("-a").args([from, to]);
+        sandbox.run(&mut cp, b"", PATIENCE).ok();
+    };
+    copy(&state, &backup);
+    sandbox.idea("write b.txt x; say COMPLETE");
+    sandbox.idea("write c.txt x; say BLOCKED: no key");
+    assert_eq!(sandbox.run_until_idle(), 5);
+    fs::remove_dir_all(&state).unwrap();
+    copy(&backup, &state);
+    let new = sandbox.idea("note worked; write d.txt x; say COMPLETE");
+    assert_eq!(sandbox.run_until_idle(), 0);
+    assert_eq!(sandbox.notes("worked"), [new.as_str()]);
+    assert_eq!(sandbox.idea_status(&new), "done");
+    sandbox.git(&["cat-file", "-e", "HEAD:d.txt"]);
+    let said = sandbox.swarm(&["events"]);
+    assert!(said.stdout.contains("the log is older than"), "{said}");
+    sandbox.assert_log_sound();
+}
+
+/// `git clean -fdx` takes the log, and leaves a worktree that has a repository's mark, with its
+/// branch.
+#[test]
+fn a_new_log_beside_kept_work_of_an_older_one_does_not_take_that_work_over() {
+    let sandbox = Sandbox::ready();
+    sandbox.idea("write a.txt old; commit; say BLOCKED: no key");
+    assert_eq!(sandbox.run_until_idle(), 5);
+    let kept = sandbox.git(&["rev-parse", "agent/ed-001/idea-001"]);
+    sandbox.git(&[
+        "clean",
+        "-fdxq",
+        ".swarm/state",
+        ".swarm/runs",
+        ".swarm/ideas.jsonl",
+    ]);
+    let new = sandbox.idea("note worked; write b.txt x; say COMPLETE");
+    let ran = sandbox.swarm(&["start", "--until-idle"]);
+    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(sandbox.notes("worked"), [new.as_str()]);
+    assert_eq!(sandbox.idea_status(&new), "done");
+    sandbox.git(&["cat-file", "-e", "HEAD:b.txt"]);
+    assert_eq!(sandbox.git(&["rev-parse", "agent/ed-001/idea-001"]), kept);
+    sandbox.assert_log_sound();
 }

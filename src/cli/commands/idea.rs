@@ -162,7 +162,7 @@ pub fn run(verb: Idea, context: &mut Context) -> Result<(), CliError> {
         Idea::Show(args) => show(&args, context),
         Idea::Edit(args) => edit(args, context),
         Idea::Retry(Retry { id }) => {
-            let words = format!("{id} is pending; an agent will work on it");
+            let words = format!("{id} will be worked on again");
             change(context, &Command::RetryIdea { id }, &words)
         }
         Idea::Cancel(Cancel { id }) => {

@@ -76,12 +76,21 @@ fn phase_reason(phase: SwarmPhase, reason: Option<&str>) -> String {
     }
 }
 
+fn daemon_started(started: &DaemonStarted) -> String {
+    let words = format!("daemon started (version {})", started.version);
+    if started.counters.is_none() {
+        return words;
+    }
+    format!(
+        "{words}; the log is older than the runs, worktrees or branches that were found, so new \
+        numbers begin after theirs"
+    )
+}
+
 fn describe_event(event: &Event) -> String {
     match event {
         Event::Mark(Mark {}) => "everything before this is on disk".into(),
-        Event::DaemonStarted(DaemonStarted { version, .. }) => {
-            format!("daemon started (version {version})")
-        }
+        Event::DaemonStarted(started) => daemon_started(started),
         Event::PhaseChanged(PhaseChanged { phase, reason, .. }) => {
             format!(
                 "the swarm is {}{}",

@@ -33,7 +33,7 @@ use crate::domain::evolve::evolve;
 use crate::domain::ids::EffectId;
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::observation::Observation;
-use crate::domain::state::State;
+use crate::domain::state::{Counters, State};
 use crate::domain::time::Timestamp;
 use drivers::Drivers;
 
@@ -76,6 +76,15 @@ pub(super) enum Ended {
     DiskFailed(String),
 }
 
+/// What a start decides on before anything else.
+#[derive(Debug, Default)]
+pub(super) struct FirstInputs {
+    /// Higher counters than the log's, where names on disk or in git have higher numbers.
+    pub(super) counters: Option<Counters>,
+    /// The configuration, and what else must come before anything that depends on it.
+    pub(super) commands: Vec<Command>,
+}
+
 /// The only writer of the state.
 pub(super) struct Actor {
     inbox: mpsc::Receiver<Message>,
@@ -85,7 +94,7 @@ pub(super) struct Actor {
     drivers: Box<dyn Drivers>,
     snapshots: Snapshots,
     clock: Clock,
-    first: Vec<Command>,
+    first: FirstInputs,
     /// The events of the start are decided; nothing may be decided before them.
     begun: bool,
     tip: State,
@@ -109,7 +118,7 @@ impl Actor {
         ledger: JournalThread,
         drivers: Box<dyn Drivers>,
         snapshots: Snapshots,
-        first: Vec<Command>,
+        first: FirstInputs,
     ) -> Self {
         let tip = handle.read(State::clone);
         Self {
@@ -189,11 +198,14 @@ impl Actor {
     /// Decides the events of a start. The configuration comes before anything that depends on it.
     fn begin(&mut self) {
         self.begun = true;
-        let version = env!("CARGO_PKG_VERSION").to_owned();
-        let first = self.first.clone().into_iter();
+        let started = Observation::DaemonStarted {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            counters: self.first.counters,
+        };
+        let first = self.first.commands.clone().into_iter();
         let nobody = |command| Message::Command(command, oneshot::channel().0);
         for messages in [
-            vec![Message::Observation(Observation::DaemonStarted { version })],
+            vec![Message::Observation(started)],
             first.map(nobody).collect(),
             vec![Message::Observation(Observation::RecoveryDone)],
         ] {

@@ -23,7 +23,7 @@ use crate::daemon::actor::clock;
 use crate::daemon::actor::handle::{Handle, Message, Published};
 use crate::daemon::actor::journal_thread::JournalThread;
 use crate::daemon::actor::snapshots::Snapshots;
-use crate::daemon::actor::{Actor, Ended};
+use crate::daemon::actor::{Actor, Ended, FirstInputs};
 use crate::daemon::checkpoints;
 use crate::daemon::clean;
 use crate::daemon::effects::context::DriverContext;
@@ -34,6 +34,7 @@ use crate::daemon::files::paths::Paths;
 use crate::daemon::files::store::{self, Store};
 use crate::daemon::files::{exports, settings, trusted_config};
 use crate::daemon::hooks::{self};
+use crate::daemon::repair::numbers;
 use crate::daemon::runs::run;
 use crate::domain::command::Command;
 use crate::domain::lifecycle::SwarmPhase;
@@ -86,7 +87,7 @@ pub struct Daemon {
     inbox: mpsc::Receiver<Message>,
     seq: watch::Sender<u64>,
     store: Store,
-    first: Vec<Command>,
+    first: FirstInputs,
     notes: Arc<Notes>,
     signals: mpsc::UnboundedReceiver<Request>,
     /// What tells the runners that a daemon lives.
@@ -131,7 +132,10 @@ impl Daemon {
         settings.hooks = hooks::settings(&repo, &config, &store.state)?;
         crash::point("daemon.checkouts-settled");
         let mode = options.mode.unwrap_or(settings.mode);
-        let first = first_commands(&config, settings, mode);
+        let first = FirstInputs {
+            counters: numbers::raised(&paths, &target, store.state.counters),
+            commands: first_commands(&config, settings, mode),
+        };
         let exe =
             std::env::current_exe().map_err(DaemonError::io("find this program's own file"))?;
         let (handle, inbox, seq) = open_channels(&store.state);

@@ -1,15 +1,17 @@
 //! Repairing a damaged state: the possible repairs, what each loses, and carrying one out.
 //!
 //! `evidence` gathers what is still known, `losses` compares, `lost_end` finds a truncated log,
-//! `idea_list` reads `ideas.jsonl`, and `rebuild` makes a state without a log. Called by `swarm
-//! doctor` and, for `lost_end`, at a start. Invariant: [`examine`] changes nothing and takes no
-//! lock. A repair is offered only if it can be completed; it keeps the original files, never reuses
-//! a number, and never lets an idea land twice.
+//! `idea_list` reads `ideas.jsonl`, `numbers` finds the numbers in use, and `rebuild` makes a state
+//! without a log. Called by `swarm doctor` and, for `lost_end` and `numbers`, at a start.
+//! Invariant: [`examine`] changes nothing and takes no lock. A repair is offered only if it can be
+//! completed; it keeps the original files, never reuses a number, and never lets an idea land
+//! twice.
 
 mod evidence;
 pub(super) mod idea_list;
 mod losses;
 pub(super) mod lost_end;
+pub(super) mod numbers;
 mod rebuild;
 
 use serde::Serialize;
@@ -264,7 +266,7 @@ pub fn take(paths: &Paths, way: RepairWay) -> Result<Option<Repaired>, DaemonErr
 /// into their worktree.
 fn running(paths: &Paths) -> Vec<String> {
     let mut alive = Vec::new();
-    for name in evidence::names_in(&paths.runs) {
+    for name in numbers::names_in(&paths.runs) {
         let Ok(dir) = RunDir::open(&paths.runs, &name) else {
             continue;
         };

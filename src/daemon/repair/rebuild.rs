@@ -6,8 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use super::evidence::{Evidence, names_in};
+use super::evidence::Evidence;
 use super::idea_list::{Listed, idea, in_list};
+use super::numbers::names_in;
 use crate::daemon::checkpoints::file;
 use crate::daemon::files::paths::Paths;
 use crate::domain::effect::KeptWorktree;

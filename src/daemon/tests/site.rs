@@ -20,7 +20,7 @@ use crate::daemon::actor::drivers::Drivers;
 use crate::daemon::actor::handle::{Accepted, CommandError, Handle, Message, Published};
 use crate::daemon::actor::journal_thread::JournalThread;
 use crate::daemon::actor::snapshots::Snapshots;
-use crate::daemon::actor::{Actor, Ended};
+use crate::daemon::actor::{Actor, Ended, FirstInputs};
 use crate::daemon::files::paths::Paths;
 use crate::daemon::files::store;
 use crate::domain::command::Command;
@@ -181,7 +181,10 @@ impl Alive {
             JournalThread::new(journal).unwrap(),
             Box::new(drivers.clone()),
             snapshots,
-            first,
+            FirstInputs {
+                counters: None,
+                commands: first,
+            },
         );
         Self {
             let_go: LetGo(site.faults.clone()),

@@ -84,6 +84,10 @@ impl<'a> Plan<'a> {
         let event = event.into();
         if let Event::DaemonStarted(started) = &event {
             self.owes_hooks = started.owes_hooks;
+            if let Some(counters) = started.counters {
+                self.effects = counters.effects;
+                self.runs = counters.runs;
+            }
         }
         if self.owes_hooks {
             let calls = hooks::owed_by(self.state, self.now, &event);

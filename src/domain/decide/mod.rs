@@ -80,7 +80,9 @@ pub fn command(state: &State, command: &Command, now: Timestamp) -> Result<Vec<E
 pub fn observation(state: &State, seen: &Observation, now: Timestamp) -> Vec<Event> {
     let mut plan = Plan::new(state, now);
     match seen {
-        Observation::DaemonStarted { version } => swarm::started(&mut plan, version),
+        Observation::DaemonStarted { version, counters } => {
+            swarm::started(&mut plan, version, *counters);
+        }
         Observation::RecoveryDone => swarm::recovered(&mut plan),
         Observation::RunStarted {
             run,

@@ -13,12 +13,14 @@ use crate::domain::event::{DaemonStarted, ModeSet, PauseLifted, PauseSet, Settin
 use crate::domain::lifecycle::{SwarmInput, SwarmPhase};
 use crate::domain::rejection::Rejection;
 use crate::domain::settings::{Mode, Settings};
+use crate::domain::state::Counters;
 use crate::domain::state::provider::HoldKind;
 
-pub(super) fn started(plan: &mut Plan<'_>, version: &str) {
+pub(super) fn started(plan: &mut Plan<'_>, version: &str, counters: Option<Counters>) {
     plan.emit(DaemonStarted {
         version: version.to_owned(),
         owes_hooks: true,
+        counters,
     });
     // A start is legal in every phase; see the state machine.
     let moved = plan.move_swarm(SwarmInput::Start, None, None);

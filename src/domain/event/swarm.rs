@@ -23,6 +23,10 @@ pub struct DaemonStarted {
     /// daemon, the frozen rules do.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub owes_hooks: bool,
+    /// The counters from here on, where runs, worktrees or branches with higher numbers than the
+    /// log knows were found: the log was restored from an older copy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counters: Option<Counters>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -20,6 +20,9 @@ use crate::domain::time::Timestamp;
 /// A new daemon retries the cleanup that failed before.
 pub(super) fn start(state: &mut State, started: &DaemonStarted) {
     state.owes_hooks = started.owes_hooks;
+    if let Some(counters) = started.counters {
+        state.counters = state.counters.at_least(counters);
+    }
     let owed = &mut state.owed;
     owed.worktrees.append(&mut owed.worktrees_failed);
     owed.inbox.append(&mut owed.inbox_failed);

@@ -63,7 +63,10 @@ impl Scenario {
     /// A daemon starts: also after a crash.
     pub(crate) fn start(&mut self, change: impl FnOnce(&mut Settings)) -> &mut Self {
         let version = "1.0.0".into();
-        self.when(Observation::DaemonStarted { version });
+        self.when(Observation::DaemonStarted {
+            version,
+            counters: None,
+        });
         self.load(change);
         self.when(Observation::RecoveryDone)
     }

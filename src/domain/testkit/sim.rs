@@ -252,7 +252,10 @@ impl Sim {
     fn start(&mut self) {
         let left: Vec<_> = self.state.outbox.clone().into_iter().collect();
         let version = "1.0.0".into();
-        self.see(&Observation::DaemonStarted { version });
+        self.see(&Observation::DaemonStarted {
+            version,
+            counters: None,
+        });
         self.ask(&Command::LoadSettings {
             hash: "hash".into(),
             settings: Box::new(self.settings.clone()),

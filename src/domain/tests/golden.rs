@@ -63,10 +63,12 @@ fn swarm_samples() -> Vec<Event> {
         Event::DaemonStarted(DaemonStarted {
             version: "1.0.0".into(),
             owes_hooks: false,
+            counters: None,
         }),
         Event::DaemonStarted(DaemonStarted {
             version: "1.0.0".into(),
             owes_hooks: true,
+            counters: None,
         }),
         Event::PhaseChanged(PhaseChanged {
             phase: SwarmPhase::Running,

@@ -31,6 +31,7 @@ fn after(owes_hooks: bool, events: Vec<Event>) -> State {
         Event::DaemonStarted(DaemonStarted {
             version: "1.0.0".into(),
             owes_hooks,
+            counters: None,
         }),
         Event::SettingsLoaded(SettingsLoaded {
             hash: "00".into(),
@@ -96,6 +97,7 @@ fn a_call_goes_with_its_event_when_the_log_is_torn_between_them() {
     let again = Event::DaemonStarted(DaemonStarted {
         version: "1.0.0".into(),
         owes_hooks: true,
+        counters: None,
     });
     let state = after(true, torn.iter().cloned().chain([again]).collect());
     assert_eq!(calls(&state), []);
@@ -111,6 +113,7 @@ fn after_an_older_daemon_the_frozen_rules_are_in_force_again() {
     let older = Event::DaemonStarted(DaemonStarted {
         version: "0.9.0".into(),
         owes_hooks: false,
+        counters: None,
     });
     let state = after(true, vec![older, pause()]);
     assert_eq!(calls(&state), [(HookName::OnPause, 4)]);

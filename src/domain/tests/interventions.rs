@@ -52,7 +52,10 @@ const TURNS: &[(&str, Way)] = &[
     }),
     ("recovering", |s| {
         let version = "1.0.0".into();
-        s.when(Observation::DaemonStarted { version });
+        s.when(Observation::DaemonStarted {
+            version,
+            counters: None,
+        });
     }),
     ("rolling back: look", |s| {
         s.command(roll_back());

@@ -367,7 +367,10 @@ const PHASES: &[(&str, Way)] = &[
     ("recovering", |s| {
         s.add("one").well_until("iteration");
         let version = "1.0.0".into();
-        s.when(Observation::DaemonStarted { version });
+        s.when(Observation::DaemonStarted {
+            version,
+            counters: None,
+        });
     }),
     ("running", |s| {
         s.add("one").well_until("iteration");
@@ -464,7 +467,10 @@ const TURNS: &[Way] = &[
     },
     |s| {
         let version = "1.0.0".into();
-        s.when(Observation::DaemonStarted { version });
+        s.when(Observation::DaemonStarted {
+            version,
+            counters: None,
+        });
     },
 ];
 
