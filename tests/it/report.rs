@@ -135,7 +135,7 @@ fn it_says_what_landed_failed_waits_is_stuck_and_was_spent() {
 
     - DATE TIME  idea-002  blocked  An idea of the test… ($0.25; tokens: 1200 in, 800 cached, 100 out)
 
-    ## Waiting
+    ## Unfinished
 
     - DATE TIME  idea-003  pending  An idea of the test…: waits for idea-002
     - DATE TIME  idea-004  active  An idea of the test… ($0.25; tokens: 1200 in, 800 cached, 100 out)
