@@ -432,3 +432,13 @@ fn commands_work_from_inside_the_repository_and_its_worktrees() {
     );
     daemon.stop();
 }
+
+#[test]
+fn a_target_branch_that_does_not_exist_is_found_by_the_check() {
+    let sandbox = Sandbox::ready();
+    sandbox.swarm(&["config", "check"]).ok();
+    sandbox.configure(&json!({"target": "release"}));
+    sandbox
+        .swarm(&["config", "check"])
+        .refused(1, &["`release`", "git branch release"]);
+}

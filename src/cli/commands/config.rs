@@ -12,7 +12,7 @@ use crate::cli::output::write_page;
 use crate::cli::repo::Repo;
 use crate::config::{self, ConfigError, Layered, Problem, schema};
 use crate::daemon::files::trusted_config;
-use crate::daemon::{Paths, owned_arguments};
+use crate::daemon::{Paths, owned_arguments, preflight};
 
 /// The commands about the configuration.
 #[derive(Debug, Subcommand)]
@@ -151,7 +151,8 @@ fn show(context: &mut Context) -> Result<(), CliError> {
 }
 
 fn check(context: &mut Context) -> Result<(), CliError> {
-    let layered = load(&context.repo()?)?;
+    let repo = context.repo()?;
+    let layered = load(&repo)?;
     let problems = owned_arguments(&layered);
     if !problems.is_empty() {
         return Err(wrong(&ConfigError { problems }));
@@ -160,6 +161,7 @@ fn check(context: &mut Context) -> Result<(), CliError> {
     if !problems.is_empty() {
         return Err(not_ready(&problems));
     }
+    preflight::check_target(&layered.config, &repo.paths())?;
     if context.output.json {
         return context
             .output

@@ -378,6 +378,20 @@ fn history_line(output: &Output, entry: &Value, now: Timestamp) -> String {
     format!("  {}  {line}", output.paint(Tone::Dim, &at))
 }
 
+/// Most runs that are listed by id.
+const RUNS_LISTED: usize = 5;
+
+/// The ids of the runs; of many, how many they are and the last ones.
+fn last_runs(runs: &[&str]) -> String {
+    match runs.len() {
+        0..=RUNS_LISTED => runs.join(", "),
+        many => format!(
+            "{many}; the last: {}",
+            runs[many - RUNS_LISTED..].join(", ")
+        ),
+    }
+}
+
 /// The page of `agent show`.
 pub fn agent(output: &Output, agent: &Value, now: Timestamp) -> Vec<String> {
     let at = |key| when(agent, key, now);
@@ -410,7 +424,7 @@ pub fn agent(output: &Output, agent: &Value, now: Timestamp) -> Vec<String> {
             ),
             ("started", at("startedAt")),
             ("ended", at("endedAt")),
-            ("runs", safe(&texts(agent, "runs").join(", "))),
+            ("runs", safe(&last_runs(&texts(agent, "runs")))),
         ],
     ));
     let said = list(agent, "said").iter();
@@ -451,4 +465,17 @@ fn message_line(message: &Value, in_queue: bool, now: Timestamp) -> String {
         _ => format!("accepted {accepted}, goes out with the next prompt"),
     };
     format!("  {}  ({stage})", safe(text(message, "text")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_runs_the_last_ones_are_listed() {
+        let runs: Vec<String> = (1..=101).map(|number| format!("r{number}")).collect();
+        let runs: Vec<&str> = runs.iter().map(String::as_str).collect();
+        assert_eq!(last_runs(&runs[..2]), "r1, r2");
+        assert_eq!(last_runs(&runs), "101; the last: r97, r98, r99, r100, r101");
+    }
 }

@@ -34,6 +34,7 @@ use crate::daemon::files::paths::Paths;
 use crate::daemon::files::store::{self, Store};
 use crate::daemon::files::{exports, settings, trusted_config};
 use crate::daemon::hooks::{self};
+use crate::daemon::preflight;
 use crate::daemon::repair::numbers;
 use crate::daemon::runs::run;
 use crate::domain::command::Command;
@@ -110,7 +111,7 @@ impl Daemon {
         let config = loader.load_named()?;
         let unasked = unasked(&config);
         let mut doubts = loader.check_profiles(&config, unasked.iter().copied())?;
-        let target = existing_target(&config, &repo)?;
+        let target = preflight::existing_target(&config, &repo)?;
         let mut settings = settings::settings(&config, &target)
             .map_err(|bad| DaemonError::AgentUnusable(bad.to_string()))?;
         let lock = store::lock(&paths)?;
@@ -248,18 +249,6 @@ impl Daemon {
                 .at_rest()
                 .map_or(End::Stopped, |(rest, state)| End::AtRest(rest, state))),
         }
-    }
-}
-
-/// The branch that work lands on.
-fn existing_target(config: &Config, repo: &Repo) -> Result<String, DaemonError> {
-    let head = repo.head_branch()?;
-    let target = config.target.clone().or(head);
-    let target = target.ok_or(DaemonError::NoTarget)?;
-    if repo.target_exists(&target)? {
-        Ok(target)
-    } else {
-        Err(DaemonError::TargetMissing(target))
     }
 }
 

@@ -14,6 +14,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::thread;
 
+use super::error::DaemonError;
+use super::files::paths::Paths;
 use super::files::settings;
 use super::runs::script::text_only;
 use crate::agents::adapter::{
@@ -22,10 +24,37 @@ use crate::agents::adapter::{
 use crate::agents::environment::{Environment, WorkVariables};
 use crate::agents::{self, AdapterKind, Profile};
 use crate::config::Config;
+use crate::git::Repo;
 use crate::process::{self, ProcessError};
 
 pub use budget::{UncountedProfile, uncounted};
 pub use quality_commands::MissingProgram;
+
+/// The branch that work lands on: the configured one, or else the one that is checked out.
+///
+/// # Errors
+/// There is none, or the configured one does not exist.
+pub(in crate::daemon) fn existing_target(
+    config: &Config,
+    repo: &Repo,
+) -> Result<String, DaemonError> {
+    let head = repo.head_branch()?;
+    let target = config.target.clone().or(head);
+    let target = target.ok_or(DaemonError::NoTarget)?;
+    if repo.target_exists(&target)? {
+        Ok(target)
+    } else {
+        Err(DaemonError::TargetMissing(target))
+    }
+}
+
+/// Checks that there is a branch to land work on.
+///
+/// # Errors
+/// As for [`existing_target`].
+pub fn check_target(config: &Config, paths: &Paths) -> Result<(), DaemonError> {
+    existing_target(config, &Repo::open(&paths.root)?).map(drop)
+}
 
 /// The directory and environment in which agents would be started.
 #[derive(Debug)]
