@@ -358,9 +358,10 @@ const LONG_MATCHES: &[(&str, &str, &str)] = &[
     ("cli/describe/tone.rs", "tone", "a tone for each event"),
     (
         "cli/describe/kinds.rs",
-        "is_news",
-        "yes or no for each event",
+        "interest",
+        "who wants to see each event",
     ),
+    ("cli/event_log/subject.rs", "names", "what each event names"),
     (
         "domain/evolve/mod.rs",
         "fold",

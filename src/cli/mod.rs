@@ -6,6 +6,7 @@
 //! | [`commands`] | one file for each command: its arguments, help text and work |
 //! | [`access`] | the state: through the daemon if one is running, otherwise through the files |
 //! | [`describe`], [`event_json`] | events as sentences and as JSON |
+//! | [`event_log`] | which events a command shows, and as what |
 //! | [`render`], [`live`], `summary` | pages, live progress, the summary of a run |
 //! | [`output`], `confirm` | streams, tables and colours; questions before a change |
 //! | [`error`] | errors and exit codes |
@@ -23,6 +24,7 @@ pub mod context;
 pub mod describe;
 pub mod error;
 pub mod event_json;
+pub mod event_log;
 mod host;
 mod json;
 pub mod live;

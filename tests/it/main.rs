@@ -27,6 +27,7 @@ mod interrupted_runs;
 mod interventions;
 mod kill_and_restart;
 mod kill_storm;
+mod log_and_events;
 mod memory_and_descriptors;
 mod merging;
 mod misbehaving_agents;

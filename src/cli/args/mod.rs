@@ -8,8 +8,8 @@ pub mod global;
 use clap::{Parser, Subcommand};
 
 use super::commands::{
-    agent, checkpoint, clean, completions, config, demo, doctor, events, hooks, idea, init, memory,
-    merge, pause, replay, report, rollback, service, start, status, stop, wait,
+    agent, checkpoint, clean, completions, config, demo, doctor, events, hooks, idea, init, log,
+    memory, merge, pause, replay, report, rollback, service, start, status, stop, wait,
 };
 use super::error::EXIT_CODES;
 use global::Global;
@@ -81,7 +81,9 @@ pub enum Verb {
     Memory(memory::Memory),
     /// Summarize what happened: landed, failed, waiting, stuck, spent.
     Report(report::Report),
-    /// Show the event log.
+    /// Show what happened, newest last: a line for each thing that matters to you.
+    Log(log::Log),
+    /// Show the event log: every step.
     Events(events::Events),
     /// Show the state at a point in the event log, or verify the snapshot against the log.
     Replay(replay::Replay),
@@ -200,9 +202,9 @@ mod tests {
             edit, idea retry, idea cancel, idea assign, agent list, agent show, agent logs, agent \
             stop, agent redirect, agent say, pause, resume, merge list, merge retry, merge \
             resolve, merge target, checkpoint create, checkpoint list, checkpoint show, checkpoint \
-            delete, rollback, hooks list, hooks run, hooks approve, memory log, report, events, \
-            replay, wait, config show, config check, config schema, config trust-git, doctor, \
-            clean, service install, service uninstall, completions";
+            delete, rollback, hooks list, hooks run, hooks approve, memory log, report, log, \
+            events, replay, wait, config show, config check, config schema, config trust-git, \
+            doctor, clean, service install, service uninstall, completions";
         let expected: Vec<String> = expected
             .split(", ")
             .map(|path| format!("swarm {path}"))

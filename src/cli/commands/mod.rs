@@ -14,6 +14,7 @@ pub mod events;
 pub mod hooks;
 pub mod idea;
 pub mod init;
+pub mod log;
 pub mod memory;
 pub mod merge;
 pub mod pause;
@@ -48,6 +49,7 @@ pub fn run(verb: Verb, context: &mut Context) -> Result<(), CliError> {
         Verb::Hooks(verb) => hooks::run(&verb, context),
         Verb::Memory(verb) => memory::run(&verb, context),
         Verb::Report(args) => report::run(&args, context),
+        Verb::Log(args) => log::run(&args, context),
         Verb::Events(args) => events::run(&args, context),
         Verb::Replay(args) => replay::run(&args, context),
         Verb::Wait(args) => wait::run(&args, context),

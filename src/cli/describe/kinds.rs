@@ -13,28 +13,46 @@ use crate::domain::state::AttemptEnd;
 /// The names of all kinds of event, as they stand in the log.
 pub const KINDS: &[&str] = Event::VARIANTS;
 
+/// Who wants to see an event, from the widest audience to the narrowest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Interest {
+    /// What a person wants to know later: `swarm log`.
+    Story,
+    /// What a person wants to see as it happens: the progress of a daemon in the foreground.
+    News,
+    /// A step on the way: `swarm events`.
+    Detail,
+    /// How swarm keeps its own books: `swarm events --all`.
+    Plumbing,
+}
+
 /// Whether the event is shown to people who follow progress.
 pub fn is_news(event: &Event) -> bool {
+    interest(event) <= Interest::News
+}
+
+fn either(condition: bool, then: Interest, otherwise: Interest) -> Interest {
+    if condition { then } else { otherwise }
+}
+
+/// Who wants to see an event.
+pub fn interest(event: &Event) -> Interest {
+    use Interest::{Detail, News, Plumbing, Story};
     match event {
-        Event::EffectFinished(finished) => finished.error.is_some(),
-        Event::MergeMoved(moved) => moved.waits.is_some(),
+        Event::EffectFinished(finished) => either(finished.error.is_some(), News, Plumbing),
+        Event::MergeMoved(moved) => either(moved.waits.is_some(), Story, Plumbing),
+        // What waits for approval waits for a person.
+        Event::MergeQueued(queued) => either(queued.held, Story, News),
         // A hook that did its job is not news.
-        Event::HookFinished(finished) => !finished.well,
-        // The event of the pause says it, with the reason.
-        Event::PhaseChanged(changed) => changed.phase != SwarmPhase::Pausing,
-        // Learnings and landings have events of their own.
-        Event::SignalSeen(seen) => !matches!(
-            seen.signal,
-            Signal::LearningLocal(_) | Signal::LearningGlobal(_)
-        ),
-        Event::AttemptEnded(ended) => ended.end != AttemptEnd::Merged,
+        Event::HookFinished(finished) => either(finished.well, Detail, Story),
+        Event::PhaseChanged(changed) => phase_interest(changed.phase),
+        Event::SignalSeen(seen) => signal_interest(&seen.signal),
+        // The landing has an event of its own.
+        Event::AttemptEnded(ended) => either(ended.end == AttemptEnd::Merged, Detail, Story),
         Event::DaemonStarted(_)
         | Event::PauseSet(_)
         | Event::PauseLifted(_)
-        | Event::SettingsLoaded(_)
         | Event::ModeSet(_)
-        | Event::ClockWentBack(_)
-        | Event::RoomAwaited(_)
         | Event::TargetRewritten(_)
         | Event::TargetSettled(_)
         | Event::IdeaAdded(_)
@@ -43,17 +61,11 @@ pub fn is_news(event: &Event) -> bool {
         | Event::IdeaCancelled(_)
         | Event::IdeaAssigned(_)
         | Event::IdeaClaimed(_)
-        | Event::IterationStarted(_)
-        | Event::IterationExcused(_)
-        | Event::SessionDropped(_)
         | Event::AccountHeld(_)
         | Event::AccountFreed(_)
         | Event::GateFailed(_)
         | Event::MessageQueued(_)
-        | Event::EndingAsked(_)
         | Event::AgentRedirected(_)
-        | Event::WorkSaved(_)
-        | Event::MergeQueued(_)
         | Event::MergeReleased(_)
         | Event::MergeConflicted(_)
         | Event::ConflictSettled(_)
@@ -62,27 +74,29 @@ pub fn is_news(event: &Event) -> bool {
         | Event::IdeaLanded(_)
         | Event::CheckpointMade(_)
         | Event::CheckpointDeleted(_)
-        | Event::RollbackBegun(_)
         | Event::RolledBack(_)
         | Event::RollbackAbandoned(_)
         | Event::HookTimedOut(_)
         | Event::HookApproved(_)
         | Event::Learned(_)
         | Event::WarningRaised(_)
-        | Event::WarningCleared(_)
         | Event::StateRepaired(_)
-        | Event::StateRestored(_) => true,
-        Event::Mark(_)
-        | Event::TargetSeen(_)
-        | Event::AttemptMoved(_)
-        | Event::WorktreeReady(_)
+        | Event::StateRestored(_) => Story,
+        Event::SettingsLoaded(_)
+        | Event::ClockWentBack(_)
+        | Event::RoomAwaited(_)
+        | Event::IterationStarted(_)
+        | Event::IterationExcused(_)
+        | Event::SessionDropped(_)
+        | Event::EndingAsked(_)
+        | Event::WorkSaved(_)
+        | Event::RollbackBegun(_)
+        | Event::WarningCleared(_) => News,
+        Event::WorktreeReady(_)
         | Event::GateStarted(_)
         | Event::RunStarted(_)
         | Event::RunEnded(_)
         | Event::IterationJudged(_)
-        | Event::SessionBegan(_)
-        | Event::UsageSeen(_)
-        | Event::AccountTried(_)
         // The pause that it causes says so.
         | Event::BudgetReached(_)
         | Event::AttemptSealed(_)
@@ -90,15 +104,45 @@ pub fn is_news(event: &Event) -> bool {
         | Event::TaskSet(_)
         | Event::MergeBuilt(_)
         | Event::ConflictLaidOut(_)
-        | Event::VerifyReady(_)
         | Event::VerifyStarted(_)
         | Event::VerifyPassed(_)
+        | Event::HookStarted(_)
+        | Event::HookCutOff(_) => Detail,
+        Event::Mark(_)
+        | Event::TargetSeen(_)
+        | Event::AttemptMoved(_)
+        | Event::SessionBegan(_)
+        | Event::UsageSeen(_)
+        | Event::AccountTried(_)
+        | Event::VerifyReady(_)
         | Event::RollbackPlanned(_)
         | Event::RollbackStepped(_)
         | Event::HookOwed(_)
         | Event::HookAsked(_)
-        | Event::HookStarted(_)
-        | Event::HookCutOff(_)
-        | Event::EffectRequested(_) => false,
+        | Event::EffectRequested(_) => Plumbing,
+    }
+}
+
+fn phase_interest(phase: SwarmPhase) -> Interest {
+    match phase {
+        SwarmPhase::Stopped => Interest::Story,
+        SwarmPhase::Recovering
+        | SwarmPhase::Running
+        | SwarmPhase::Paused
+        | SwarmPhase::RollingBack
+        | SwarmPhase::Draining => Interest::News,
+        // The event of the pause says it, with the reason.
+        SwarmPhase::Pausing => Interest::Detail,
+    }
+}
+
+fn signal_interest(signal: &Signal) -> Interest {
+    match signal {
+        Signal::NeedsHuman(_) => Interest::Story,
+        Signal::Complete(_) | Signal::Blocked(_) | Signal::Progress(_) | Signal::Resolved(_) => {
+            Interest::News
+        }
+        // Learnings have events of their own.
+        Signal::LearningLocal(_) | Signal::LearningGlobal(_) => Interest::Detail,
     }
 }

@@ -12,7 +12,7 @@ mod tone;
 mod usage;
 mod waiting;
 
-pub use kinds::{KINDS, is_news};
+pub use kinds::{Interest, KINDS, interest, is_news};
 pub use paused::{pause_reason, paused, paused_for};
 pub use previous_daemon::from_before;
 pub use tone::tone;

@@ -1,0 +1,316 @@
+//! Which ideas and which agent an event is about.
+//!
+//! Invariant: the matches name every kind of event and effect, so that a new one does not compile
+//! until someone has said what it is about.
+
+use std::collections::BTreeMap;
+
+use crate::domain::effect::{Effect, Purpose};
+use crate::domain::event::Event;
+use crate::domain::ids::{AgentId, EffectId, IdeaId, RunId};
+
+/// What an event is about.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Subject {
+    /// The ideas; its agent's own idea comes first.
+    pub ideas: Vec<IdeaId>,
+    /// The agent.
+    pub agent: Option<AgentId>,
+}
+
+/// What an event names itself.
+#[derive(Default)]
+struct Names<'e> {
+    ideas: Vec<&'e IdeaId>,
+    agent: Option<&'e AgentId>,
+    run: Option<&'e RunId>,
+    effect: Option<EffectId>,
+    /// The event that a hook call is about.
+    about: Option<u64>,
+}
+
+impl<'e> Names<'e> {
+    fn idea(idea: &'e IdeaId) -> Self {
+        Self {
+            ideas: vec![idea],
+            ..Self::default()
+        }
+    }
+
+    fn agent(agent: &'e AgentId) -> Self {
+        Self {
+            agent: Some(agent),
+            ..Self::default()
+        }
+    }
+
+    fn of(self, agent: Option<&'e AgentId>, idea: Option<&'e IdeaId>) -> Self {
+        Self {
+            ideas: idea.into_iter().collect(),
+            agent,
+            ..self
+        }
+    }
+
+    fn run(run: &'e RunId) -> Self {
+        Self {
+            run: Some(run),
+            ..Self::default()
+        }
+    }
+
+    fn about(about: u64) -> Self {
+        Self {
+            about: Some(about),
+            ..Self::default()
+        }
+    }
+}
+
+/// Follows the log to know whose an agent, a run, an effect and a hook call is.
+#[derive(Debug, Default)]
+pub struct Subjects {
+    ideas: BTreeMap<AgentId, IdeaId>,
+    runs: BTreeMap<RunId, Subject>,
+    effects: BTreeMap<EffectId, Subject>,
+    calls: BTreeMap<u64, Subject>,
+}
+
+impl Subjects {
+    /// What the next event of the log is about.
+    pub fn resolve(&mut self, seq: u64, event: &Event) -> Subject {
+        let names = names(event);
+        let mut subject = Subject {
+            ideas: names.ideas.into_iter().cloned().collect(),
+            agent: names.agent.cloned(),
+        };
+        if subject == Subject::default() {
+            let by_run = names.run.and_then(|run| self.runs.get(run));
+            let by_effect = || names.effect.and_then(|effect| self.effects.get(&effect));
+            let by_call = || names.about.and_then(|about| self.calls.get(&about));
+            let found = by_run.or_else(by_effect).or_else(by_call);
+            subject = found.cloned().unwrap_or_default();
+        }
+        self.add_own_idea(event, &mut subject);
+        if let Some(run) = names.run {
+            let known = self.runs.entry(run.clone());
+            known.or_insert_with(|| subject.clone());
+        }
+        match (names.effect, event) {
+            (Some(effect), Event::EffectFinished(_)) => drop(self.effects.remove(&effect)),
+            (Some(effect), _) => drop(self.effects.insert(effect, subject.clone())),
+            (None, _) => {}
+        }
+        if matches!(event, Event::HookOwed(_) | Event::HookAsked(_)) {
+            // A call that guards a step is about its own event, another one about the next event.
+            self.calls.insert(seq, subject.clone());
+            self.calls.insert(seq + 1, subject.clone());
+        }
+        subject
+    }
+
+    /// An agent works on one idea, which the first event that names both says.
+    fn add_own_idea(&mut self, event: &Event, subject: &mut Subject) {
+        let Some(agent) = &subject.agent else {
+            return;
+        };
+        // A redirect names the next idea, which another agent will take.
+        let is_redirect = matches!(event, Event::AgentRedirected(_));
+        if let (false, Some(idea)) = (is_redirect, subject.ideas.first()) {
+            let known = self.ideas.entry(agent.clone());
+            known.or_insert_with(|| idea.clone());
+        }
+        if let Some(own) = self.ideas.get(agent)
+            && !subject.ideas.contains(own)
+        {
+            subject.ideas.insert(0, own.clone());
+        }
+    }
+}
+
+fn names(event: &Event) -> Names<'_> {
+    match event {
+        Event::IdeaAdded(it) => Names::idea(&it.id),
+        Event::IdeaEdited(it) => Names::idea(&it.id),
+        Event::IdeaRetried(it) => Names::idea(&it.id),
+        Event::IdeaCancelled(it) => Names::idea(&it.id),
+        Event::IdeaAssigned(it) => Names::idea(&it.id),
+        Event::IdeaLanded(it) => Names::idea(&it.id),
+        Event::MergeMoved(it) => Names::idea(&it.id),
+        Event::MergeReleased(it) => Names::idea(&it.id),
+        Event::MergeBuilt(it) => Names::idea(&it.id),
+        Event::MergeConflicted(it) => Names::idea(&it.id),
+        Event::ConflictLaidOut(it) => Names::idea(&it.id),
+        Event::ConflictSettled(it) => Names::idea(&it.id),
+        Event::ResolverFailed(it) => Names::idea(&it.id),
+        Event::VerifyReady(it) => Names::idea(&it.id),
+        Event::VerifyPassed(it) => Names::idea(&it.id),
+        Event::MergeReturned(it) => Names::idea(&it.id),
+        Event::RollbackPlanned(it) => Names::idea(&it.id),
+        Event::IdeaClaimed(it) => Names::default().of(Some(&it.agent), Some(&it.id)),
+        Event::MergeQueued(it) => Names::default().of(Some(&it.agent), Some(&it.id)),
+        Event::HookAsked(it) => Names::default().of(Some(&it.agent), Some(&it.id)),
+        Event::AgentRedirected(it) => Names::default().of(Some(&it.agent), Some(&it.to)),
+        Event::HookOwed(it) => Names::default().of(it.agent.as_ref(), it.idea.as_ref()),
+        Event::VerifyStarted(it) => Names::run(&it.run).of(None, Some(&it.id)),
+        Event::IterationStarted(it) => Names::run(&it.run).of(Some(&it.agent), None),
+        Event::GateStarted(it) => Names::run(&it.run).of(Some(&it.agent), None),
+        Event::AttemptMoved(it) => Names::agent(&it.agent),
+        Event::WorktreeReady(it) => Names::agent(&it.agent),
+        Event::SignalSeen(it) => Names::agent(&it.agent),
+        Event::IterationJudged(it) => Names::agent(&it.agent),
+        Event::IterationExcused(it) => Names::agent(&it.agent),
+        Event::SessionBegan(it) => Names::agent(&it.agent),
+        Event::SessionDropped(it) => Names::agent(&it.agent),
+        Event::UsageSeen(it) => Names::agent(&it.agent),
+        Event::AttemptSealed(it) => Names::agent(&it.agent),
+        Event::GatePassed(it) => Names::agent(&it.agent),
+        Event::GateFailed(it) => Names::agent(&it.agent),
+        Event::TaskSet(it) => Names::agent(&it.agent),
+        Event::MessageQueued(it) => Names::agent(&it.agent),
+        Event::EndingAsked(it) => Names::agent(&it.agent),
+        Event::WorkSaved(it) => Names::agent(&it.agent),
+        Event::AttemptEnded(it) => Names::agent(&it.agent),
+        Event::Learned(it) => Names::agent(&it.agent),
+        Event::RunStarted(it) => Names::run(&it.run),
+        Event::RunEnded(it) => Names::run(&it.run),
+        Event::AccountTried(it) => Names::run(&it.run),
+        Event::HookStarted(it) => Names {
+            run: Some(&it.run),
+            ..Names::about(it.about)
+        },
+        Event::HookCutOff(it) => Names::about(it.about),
+        Event::HookFinished(it) => Names::about(it.about),
+        Event::HookTimedOut(it) => Names::about(it.about),
+        Event::TargetRewritten(it) => Names {
+            ideas: it.dropped.iter().collect(),
+            ..Names::default()
+        },
+        Event::StateRepaired(it) => Names {
+            ideas: it.landed.iter().map(|landing| &landing.idea).collect(),
+            ..Names::default()
+        },
+        Event::EffectRequested(it) => Names {
+            effect: Some(it.id),
+            ..effect_names(&it.effect)
+        },
+        Event::EffectFinished(it) => Names {
+            effect: Some(it.id),
+            ..Names::default()
+        },
+        Event::Mark(_)
+        | Event::DaemonStarted(_)
+        | Event::PhaseChanged(_)
+        | Event::PauseSet(_)
+        | Event::PauseLifted(_)
+        | Event::SettingsLoaded(_)
+        | Event::ModeSet(_)
+        | Event::ClockWentBack(_)
+        | Event::RoomAwaited(_)
+        | Event::TargetSeen(_)
+        | Event::TargetSettled(_)
+        | Event::AccountHeld(_)
+        | Event::AccountFreed(_)
+        | Event::BudgetReached(_)
+        | Event::CheckpointMade(_)
+        | Event::CheckpointDeleted(_)
+        | Event::RollbackBegun(_)
+        | Event::RollbackStepped(_)
+        | Event::RolledBack(_)
+        | Event::RollbackAbandoned(_)
+        | Event::HookApproved(_)
+        | Event::WarningRaised(_)
+        | Event::WarningCleared(_)
+        | Event::StateRestored(_) => Names::default(),
+    }
+}
+
+fn effect_names(effect: &Effect) -> Names<'_> {
+    match effect {
+        Effect::PrepareWorktree(it) => Names::default().of(Some(&it.agent), Some(&it.idea)),
+        Effect::Seal(it) => Names::default().of(Some(&it.agent), Some(&it.idea)),
+        Effect::SaveWork(it) => Names::default().of(Some(&it.agent), Some(&it.idea)),
+        Effect::BuildMerge(it) => Names::idea(&it.idea),
+        Effect::PrepareVerify(it) => Names::idea(&it.idea),
+        Effect::Land(it) => Names::idea(&it.idea),
+        Effect::StartResolution(it) => Names::idea(&it.idea),
+        Effect::FinishResolution(it) => Names::idea(&it.idea),
+        Effect::StopRun(it) => Names::run(&it.run),
+        Effect::Run(it) => match &it.purpose {
+            Purpose::Iteration { agent, .. } | Purpose::Gate { agent, .. } => {
+                Names::run(&it.run).of(Some(agent), None)
+            }
+            Purpose::Verify { idea, .. } => Names::run(&it.run).of(None, Some(idea)),
+            Purpose::Hook { agent, idea, .. } => {
+                Names::run(&it.run).of(agent.as_ref(), idea.as_ref())
+            }
+        },
+        Effect::ReleaseWorktree(_)
+        | Effect::MakeCheckpoint(_)
+        | Effect::DeleteCheckpoint(_)
+        | Effect::CheckRollback(_)
+        | Effect::MoveTarget(_)
+        | Effect::ArchiveInbox(_) => Names::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn event(kind: &str, data: Value) -> Event {
+        serde_json::from_value(json!({"kind": kind, "data": data})).unwrap()
+    }
+
+    #[test]
+    fn runs_effects_and_hook_calls_belong_to_their_idea() {
+        let log = [
+            event(
+                "ideaClaimed",
+                json!({"id": "idea-001", "agent": "ed-001", "attempt": 1,
+                "profile": "ed", "branch": "b", "worktree": "w"}),
+            ),
+            event(
+                "effectRequested",
+                json!({"id": 7, "effect": {"run": {"run": "r1-x",
+                "purpose": {"gate": {"agent": "ed-001", "index": 0, "command": "true"}},
+                "timeoutMs": 1}}}),
+            ),
+            event("runStarted", json!({"run": "r1-x", "pid": 1})),
+            event("effectFinished", json!({"id": 7})),
+            event(
+                "hookAsked",
+                json!({"hook": "pre-merge", "id": "idea-001", "agent": "ed-001"}),
+            ),
+            event(
+                "hookFinished",
+                json!({"hook": "pre-merge", "about": 5, "how": "ok",
+                "well": true}),
+            ),
+            event(
+                "agentRedirected",
+                json!({"agent": "ed-001", "to": "idea-002",
+                "newWorktree": false}),
+            ),
+        ];
+        let mut subjects = Subjects::default();
+        let found: Vec<Subject> = (1..)
+            .zip(&log)
+            .map(|(seq, event)| subjects.resolve(seq, event))
+            .collect();
+        let one: IdeaId = "idea-001".parse().unwrap();
+        for (subject, event) in found.iter().zip(&log) {
+            assert_eq!(subject.ideas.first(), Some(&one), "{event:?}");
+            assert_eq!(
+                subject.agent.as_ref().map(AgentId::as_str),
+                Some("ed-001"),
+                "{event:?}"
+            );
+        }
+        assert_eq!(found[6].ideas.len(), 2, "{:?}", found[6]);
+        let unknown = event("effectFinished", json!({"id": 7}));
+        assert_eq!(subjects.resolve(8, &unknown), Subject::default());
+    }
+}
