@@ -10,6 +10,7 @@
 //! | [`render`], [`live`], `summary` | pages, live progress, the summary of a run |
 //! | [`output`], `confirm` | streams, tables and colours; questions before a change |
 //! | [`error`] | errors and exit codes |
+//! | `new_ideas` | new ideas from files and from the person's editor |
 //! | `host` | runs a daemon in this process |
 //!
 //! Invariant: data goes to standard output, messages to standard error, and every failure says what
@@ -28,6 +29,7 @@ pub mod event_log;
 mod host;
 mod json;
 pub mod live;
+mod new_ideas;
 pub mod output;
 pub mod render;
 pub mod repo;

@@ -6,6 +6,7 @@
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
+mod adding_ideas;
 mod agent_git_misuse;
 mod budget;
 mod checkpoints;

@@ -1,15 +1,18 @@
 //! `swarm idea`: the backlog.
 
 use std::io::Read;
+use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args, Subcommand};
+use serde_json::Value;
 
 use crate::cli::clock;
 use crate::cli::confirm::confirm;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::json;
+use crate::cli::new_ideas;
 use crate::cli::output::write_page;
 use crate::cli::render;
 use crate::domain::command::{Command, IdeaEdit, NewIdea};
@@ -43,22 +46,33 @@ pub enum Idea {
 #[command(after_help = "Examples:
   $ swarm idea add \"add a --version flag\"
   $ swarm idea add \"document it\" --after idea-001 --tag docs --priority 5
+  $ swarm idea add -f one.md -f two.md
   $ swarm idea add \"use both\" --after idea-001,idea-002 --profile ed
   $ cat idea.md | swarm idea add -
   $ swarm idea add -- \"--help should name the exit codes\"")]
 pub struct Add {
-    /// What to do; `-` reads it from standard input. After `--` it may start with a dash.
-    pub text: String,
+    /// What to do; `-` reads it from standard input. After `--` it may start with a dash. Without
+    /// it, `$VISUAL` or `$EDITOR` opens.
+    pub text: Option<String>,
+    /// Read an idea from this Markdown file, which may begin with front matter as in the inbox
+    /// (after, tags, priority, profile). May be repeated; the ids are printed in that order.
+    #[arg(
+        short = 'f',
+        long = "file",
+        value_name = "FILE",
+        conflicts_with = "text"
+    )]
+    pub files: Vec<PathBuf>,
     /// An idea that must be done first. Separate several with commas, or repeat the option.
     #[arg(long, value_name = "ID", value_delimiter = ',')]
     pub after: Vec<IdeaId>,
     /// A tag; may be repeated. `critical` and `quick-win` raise the idea in the order.
     #[arg(long = "tag", value_name = "TAG")]
     pub tags: Vec<String>,
-    /// Added to the score that orders ideas; may be negative.
-    #[arg(long, value_name = "N", default_value_t, allow_negative_numbers = true)]
-    pub priority: i64,
-    /// The agent profile to use instead of the default one.
+    /// Added to the score that orders ideas; may be negative. Default: 0, or the file's.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub priority: Option<i64>,
+    /// The agent profile to use instead of the default one, or the file's.
     #[arg(long, value_name = "PROFILE")]
     pub profile: Option<ProfileName>,
 }
@@ -181,21 +195,92 @@ fn change(context: &mut Context, command: &Command, words: &str) -> Result<(), C
     confirm(context, &answer, words)
 }
 
-fn add(args: Add, context: &mut Context) -> Result<(), CliError> {
-    let command = Command::AddIdea(NewIdea {
-        text: text_or_stdin(args.text)?,
-        after: args.after,
-        tags: args.tags,
-        priority: args.priority,
-        profile: args.profile,
-        inbox: None,
-    });
-    let answer = context.with_access(|access| access.execute(&command))?;
-    if context.output.json {
-        return context.output.document(&answer);
+fn add(mut args: Add, context: &mut Context) -> Result<(), CliError> {
+    if let Some(text) = args.text.take() {
+        let mut idea = NewIdea {
+            text: text_or_stdin(text)?,
+            after: vec![],
+            tags: vec![],
+            priority: 0,
+            profile: None,
+            inbox: None,
+        };
+        args.complete(&mut idea);
+        let answer = add_one(idea, context)?;
+        return show_added(&[answer], context);
     }
-    let id = json::text(&answer, "id").to_owned();
-    context.output.line(id)
+    if args.files.is_empty() {
+        return add_written(&args, context);
+    }
+    let mut drafts = new_ideas::read_files(&args.files)?;
+    let mut added = Vec::new();
+    for draft in &mut drafts {
+        args.complete(&mut draft.idea);
+        match add_one(draft.idea.clone(), context) {
+            Ok(answer) => added.push(answer),
+            Err(error) => {
+                if !added.is_empty() {
+                    show_added(&added, context)?;
+                }
+                return Err(some_added(error, &draft.file, &added));
+            }
+        }
+    }
+    show_added(&added, context)
+}
+
+/// Adds an idea that the person writes in the editor.
+fn add_written(args: &Add, context: &mut Context) -> Result<(), CliError> {
+    context.repo()?; // before anybody writes a long text
+    let (mut draft, text) = new_ideas::edit()?;
+    args.complete(&mut draft.idea);
+    match add_one(draft.idea, context) {
+        Ok(answer) => show_added(&[answer], context),
+        Err(error) => Err(new_ideas::keep(error, text)),
+    }
+}
+
+impl Add {
+    /// The options come on top of what a file says.
+    fn complete(&self, idea: &mut NewIdea) {
+        idea.after.extend(self.after.iter().cloned());
+        idea.tags.extend(self.tags.iter().cloned());
+        idea.priority = self.priority.unwrap_or(idea.priority);
+        if self.profile.is_some() {
+            idea.profile.clone_from(&self.profile);
+        }
+    }
+}
+
+fn add_one(idea: NewIdea, context: &Context) -> Result<Value, CliError> {
+    let command = Command::AddIdea(idea);
+    context.with_access(|access| access.execute(&command))
+}
+
+/// Prints the ids in order. As JSON one idea is an object, several are an array.
+fn show_added(added: &[Value], context: &mut Context) -> Result<(), CliError> {
+    match (context.output.json, added) {
+        (true, [one]) => context.output.document(one),
+        (true, many) => context.output.document(&many),
+        (false, many) => many.iter().try_for_each(|answer| {
+            let id = json::text(answer, "id").to_owned();
+            context.output.line(id)
+        }),
+    }
+}
+
+/// Says which of several ideas were added before one was refused.
+fn some_added(mut error: CliError, file: &Path, added: &[Value]) -> CliError {
+    error.message = format!("{}: {}", file.display(), error.message);
+    let ids: Vec<&str> = added
+        .iter()
+        .map(|answer| json::text(answer, "id"))
+        .collect();
+    let done = match ids.as_slice() {
+        [] => "nothing was added".to_owned(),
+        some => format!("already added: {}; do not add them again", some.join(", ")),
+    };
+    error.details(done)
 }
 
 fn list(args: &List, context: &mut Context) -> Result<(), CliError> {

@@ -128,13 +128,17 @@ impl Inbox {
             name: name.to_owned(),
             sha256: sha256.to_owned(),
         };
-        let idea = new_idea(idea, inbox).map_err(|error| error.to_string())?;
+        let idea = new_idea(idea, Some(inbox)).map_err(|error| error.to_string())?;
         let added = self.handle.command(Command::AddIdea(idea)).await;
         added.map(drop).map_err(|error| error.to_string())
     }
 }
 
-fn new_idea(idea: InboxIdea, file: InboxFile) -> Result<NewIdea, BadId> {
+/// The idea that a file describes; `inbox` if the file lies in the inbox.
+///
+/// # Errors
+/// An id or a profile's name is malformed.
+pub fn new_idea(idea: InboxIdea, inbox: Option<InboxFile>) -> Result<NewIdea, BadId> {
     let after: Result<Vec<_>, BadId> = idea.after.iter().map(|id| id.parse()).collect();
     let profile = idea.profile.as_deref().map(str::parse).transpose()?;
     Ok(NewIdea {
@@ -143,7 +147,7 @@ fn new_idea(idea: InboxIdea, file: InboxFile) -> Result<NewIdea, BadId> {
         tags: idea.tags,
         priority: idea.priority.unwrap_or_default(),
         profile,
-        inbox: Some(file),
+        inbox,
     })
 }
 
