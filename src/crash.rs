@@ -63,6 +63,8 @@ pub const LABELS: &[&str] = &[
     "doctor.verified",
     "effect.archive.begin",
     "effect.archive.done",
+    "effect.baseline.begin",
+    "effect.baseline.done",
     "effect.build.begin",
     "effect.build.done",
     "effect.check.begin",

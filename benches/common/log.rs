@@ -15,7 +15,7 @@ use swarm::domain::outcome::{
     BuildMergeOutcome, InboxArchived, LandOutcome, Outcome, SaveWorkOutcome, SealOutcome,
     StopDelivered, VerifyReady, WorktreePrepared, WorktreeReleased,
 };
-use swarm::domain::settings::{Mode, Settings};
+use swarm::domain::settings::{BaselineMode, Mode, Settings};
 use swarm::domain::signal::Signal;
 use swarm::domain::state::State;
 use swarm::domain::time::Timestamp;
@@ -200,7 +200,10 @@ impl Maker {
         }];
         let signals = match purpose {
             Purpose::Iteration { .. } => vec![Signal::Progress(50), Signal::Complete(None)],
-            Purpose::Gate { .. } | Purpose::Verify { .. } | Purpose::Hook { .. } => vec![],
+            Purpose::Gate { .. }
+            | Purpose::Verify { .. }
+            | Purpose::Baseline { .. }
+            | Purpose::Hook { .. } => vec![],
         };
         for (offset, signal) in (100..).step_by(400).zip(signals) {
             seen.push(Observation::SignalSeen {
@@ -259,6 +262,7 @@ impl Maker {
             | Effect::DeleteCheckpoint(_)
             | Effect::CheckRollback(_)
             | Effect::MoveTarget(_) => return Err("nobody asked for a checkpoint".into()),
+            Effect::PrepareBaseline(_) => return Err("the target is not checked".into()),
             Effect::StartResolution(_) | Effect::FinishResolution(_) => {
                 return Err("no conflict was made up".into());
             }
@@ -331,6 +335,7 @@ fn settings() -> Result<Settings> {
         auto_commit: true,
         quality_commands: vec!["cargo test".to_owned()],
         quality_timeout_ms: 1_800_000,
+        baseline: BaselineMode::Off,
         auto_merge: true,
         verify: true,
         conflict_retries: 3,

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use crate::domain::command::{IdeaEdit, NewIdea, TargetChoice};
 use crate::domain::effect::{self, ConflictLevel, Effect, Purpose, Saved};
 use crate::domain::event::{
-    AgentRedirected, AttemptEnded, AttemptMoved, AttemptSealed, CheckpointDeleted, CheckpointMade,
+    AgentRedirected, AttemptEnded, AttemptMoved, AttemptSealed, BaselineCleared, BaselineFailed,
+    BaselinePassed, BaselineReady, BaselineStarted, CheckpointDeleted, CheckpointMade,
     ClockWentBack, ConflictLaidOut, ConflictSettled, DaemonStarted, EffectFinished,
     EffectRequested, EndingAsked, Event, GateFailed, GatePassed, GateStarted, HookApproved,
     HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut, IdeaAdded,
@@ -23,7 +24,7 @@ use crate::domain::hook::HookName;
 use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, Oid, ProfileName, RunId};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::observation::{RunEnd, RunEndKind};
-use crate::domain::settings::{Mode, Settings};
+use crate::domain::settings::{BaselineMode, Mode, Settings};
 use crate::domain::signal::Signal;
 use crate::domain::state::checkpoint::{
     Checkpoint, IdeaThen, Reason, Rollback, RollbackStep, SavedWork,
@@ -69,6 +70,7 @@ pub(super) fn settings() -> Settings {
         auto_commit: true,
         quality_commands: vec!["true".into()],
         quality_timeout_ms: 60_000,
+        baseline: BaselineMode::Off,
         auto_merge: true,
         verify: true,
         conflict_retries: 3,
@@ -99,6 +101,7 @@ fn feedback(merged: bool) -> Feedback {
 /// One event of each kind.
 pub(super) fn events() -> Vec<Event> {
     let mut events = swarm_events();
+    events.extend(baseline_events());
     events.extend(idea_events());
     events.extend(attempt_events());
     events.extend(merge_events());
@@ -237,7 +240,37 @@ fn idea_events() -> Vec<Event> {
         Event::IdeaLanded(IdeaLanded {
             id: id(),
             commit: oid(),
+            checked: false,
         }),
+    ]
+}
+
+fn baseline_events() -> Vec<Event> {
+    vec![
+        Event::BaselineReady(BaselineReady { commit: oid() }),
+        Event::BaselineStarted(BaselineStarted {
+            index: 0,
+            run: run(),
+        }),
+        Event::BaselinePassed(BaselinePassed {
+            commit: oid(),
+            index: 0,
+            last: false,
+        }),
+        Event::BaselinePassed(BaselinePassed {
+            commit: oid(),
+            index: 1,
+            last: true,
+        }),
+        Event::BaselineFailed(BaselineFailed {
+            commit: Some(oid()),
+            command: Some("true".into()),
+            how: "exit code 1".into(),
+            output: Some("no such module".into()),
+            run: Some(run()),
+            not_before: Timestamp::from_millis(0),
+        }),
+        Event::BaselineCleared(BaselineCleared {}),
     ]
 }
 

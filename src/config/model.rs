@@ -47,6 +47,8 @@ pub struct Config {
     /// counts as failed.
     #[schemars(range(min = 1, max = 1440))]
     pub quality_timeout_minutes: u32,
+    /// What swarm checks before work begins.
+    pub checks: Checks,
     /// How finished work lands on the target branch.
     pub merge: Merge,
     /// When swarm creates checkpoints to roll back to, and how many it keeps.
@@ -80,6 +82,7 @@ impl Default for Config {
             completion: Completion::default(),
             quality_commands: Vec::new(),
             quality_timeout_minutes: 30,
+            checks: Checks::default(),
             merge: Merge::default(),
             checkpoints: Checkpoints::default(),
             hooks: BTreeMap::new(),
@@ -262,6 +265,28 @@ impl Default for Completion {
             resume: true,
         }
     }
+}
+
+/// What swarm checks before work begins.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Checks {
+    /// Whether the untouched target branch must pass the quality commands before an idea begins.
+    /// swarm checks it again when somebody else moves the branch or changes the commands.
+    pub baseline: Baseline,
+}
+
+/// What happens if the untouched target branch does not pass the quality commands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Baseline {
+    /// No idea begins until it passes.
+    #[default]
+    Require,
+    /// swarm shows a warning, and ideas begin.
+    Warn,
+    /// swarm does not check it.
+    Off,
 }
 
 /// How finished work lands on the target branch.

@@ -71,6 +71,11 @@ pub enum Observation {
         /// Its outcome.
         outcome: Result<Outcome, Failure>,
     },
+    /// The target branch, whose check failed, was looked up.
+    TargetAt {
+        /// Its commit.
+        commit: Oid,
+    },
     /// The system clock went backwards.
     ClockWentBack {
         /// Milliseconds by which it went back.

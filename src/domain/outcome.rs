@@ -23,6 +23,7 @@ pub enum Outcome {
     SaveWork(SaveWorkOutcome),
     BuildMerge(BuildMergeOutcome),
     PrepareVerify(VerifyReady),
+    PrepareBaseline(BaselineReady),
     Land(LandOutcome),
     StartResolution(ResolutionStarted),
     FinishResolution(FinishResolutionOutcome),
@@ -159,6 +160,13 @@ pub enum BuildMergeOutcome {
 /// The merged tree is checked out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifyReady;
+
+/// The untouched target is checked out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BaselineReady {
+    /// Its commit.
+    pub commit: Oid,
+}
 
 /// Result of a landing.
 #[derive(Debug, Clone, PartialEq, Eq)]

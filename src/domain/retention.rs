@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::effect::Effect;
 use super::hook::HookName;
 use super::ids::{IdeaId, RunId};
+use super::state::baseline::RUN_OWNER;
 use super::state::{Feedback, Idea, IdeaStatus, Kept, State};
 use super::time::Timestamp;
 
@@ -46,7 +47,7 @@ pub struct Needs {
     in_use: BTreeSet<RunId>,
     unfinished: BTreeSet<RunId>,
     over: BTreeMap<RunId, Timestamp>,
-    /// Names of agents, ideas and hooks, with whether they are finished.
+    /// Names of agents, ideas, hooks and the check of the target, with whether they are finished.
     owners: BTreeMap<String, bool>,
     worktrees: BTreeMap<String, Verdict>,
     last_run: u64,
@@ -66,6 +67,7 @@ impl Needs {
         }
         needs.ended(state);
         needs.hooks(state);
+        needs.baseline(state);
         needs.living(state);
         needs.under_way(state);
         needs
@@ -122,6 +124,18 @@ impl Needs {
             .values()
             .filter_map(|last| last.run.clone());
         self.unfinished.extend(last);
+    }
+
+    /// People are shown the output of the check that stands failed.
+    fn baseline(&mut self, state: &State) {
+        let baseline = &state.swarm.baseline;
+        self.owners.insert(RUN_OWNER.to_owned(), true);
+        let failed = baseline.failed.as_ref();
+        self.unfinished
+            .extend(failed.and_then(|failed| failed.run.clone()));
+        let checking = baseline.checking.as_ref();
+        self.in_use
+            .extend(checking.and_then(|check| check.run.clone()));
     }
 
     fn living(&mut self, state: &State) {

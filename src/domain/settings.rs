@@ -22,6 +22,18 @@ pub enum Mode {
     Autopilot,
 }
 
+/// What happens if the untouched target does not pass the quality commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum BaselineMode {
+    /// No idea begins until it passes.
+    Require,
+    /// People are warned.
+    Warn,
+    /// It is not checked.
+    Off,
+}
+
 /// Settings that decisions depend on. All times are in milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -53,6 +65,9 @@ pub struct Settings {
     pub quality_commands: Vec<String>,
     /// Time limit of a quality command.
     pub quality_timeout_ms: i64,
+    /// Whether the untouched target must pass them before work begins. Older logs do not say.
+    #[serde(default = "unchecked", skip_serializing_if = "is_unchecked")]
+    pub baseline: BaselineMode,
     /// Whether finished work enters the merge queue without approval.
     pub auto_merge: bool,
     /// Whether the merged tree is checked before the target moves.
@@ -93,6 +108,18 @@ pub struct Settings {
     /// Budget limits.
     #[serde(default, skip_serializing_if = "is_default")]
     pub budget: Budget,
+}
+
+impl Settings {
+    /// Whether the untouched target is checked at all.
+    pub fn checks_baseline(&self) -> bool {
+        self.baseline != BaselineMode::Off && !self.quality_commands.is_empty()
+    }
+
+    /// Whether work begins only on a target that passed.
+    pub fn requires_baseline(&self) -> bool {
+        self.baseline == BaselineMode::Require && !self.quality_commands.is_empty()
+    }
 }
 
 /// Budget limits.
@@ -159,6 +186,16 @@ impl Budget {
             tokens: self.tokens_per_day,
         }
     }
+}
+
+/// What an older daemon did.
+fn unchecked() -> BaselineMode {
+    BaselineMode::Off
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_unchecked(mode: &BaselineMode) -> bool {
+    *mode == unchecked()
 }
 
 fn yes() -> bool {

@@ -56,11 +56,12 @@ pub fn rest(state: &State) -> Rest {
         }
         left = true;
     }
+    let red = state.red_baseline().is_some();
     for (_, idea) in state.ideas.open() {
         if !scheduling::is_ready(state, idea) {
             continue;
         }
-        if running && !is_held_for_person(state, |all| all.profile_for(idea)) {
+        if running && !red && !is_held_for_person(state, |all| all.profile_for(idea)) {
             return Rest::Busy;
         }
         left = true;

@@ -4,6 +4,7 @@
 //! Invariant: the types derive their API description, so that the description matches what is sent.
 
 mod agent;
+mod baseline;
 mod idea;
 mod idle;
 mod learnings;

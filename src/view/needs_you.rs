@@ -4,6 +4,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::agent::worktree_path;
+use super::baseline;
 use super::idea::status_verb;
 use super::names;
 use super::usage;
@@ -36,6 +37,7 @@ pub fn needs_you(state: &State) -> Vec<NeedsYou> {
     let mut list = Vec::new();
     list.extend(rewritten_target(state));
     list.extend(paused(state));
+    list.extend(baseline::red(state));
     list.extend(usage::accounts_need_you(state));
     list.extend(
         state

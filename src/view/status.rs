@@ -6,6 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::agent::{AgentView, live_agent};
+use super::baseline;
 use super::idle::{Rest, rest};
 use super::merge::{MergeView, merges};
 use super::needs_you::{NeedsYou, cut_off, needs_you};
@@ -211,6 +212,7 @@ pub(super) fn warnings(
     stalled
         .into_iter()
         .chain(gone)
+        .chain(baseline::warnings(state))
         .chain(known)
         .chain(unread)
         .collect()

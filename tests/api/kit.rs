@@ -208,6 +208,7 @@ pub fn settings(mode: Mode) -> Settings {
         auto_commit: true,
         quality_commands: vec![],
         quality_timeout_ms: 60_000,
+        baseline: swarm::domain::settings::BaselineMode::Off,
         auto_merge: true,
         verify: false,
         conflict_retries: 3,

@@ -46,6 +46,11 @@ const SCENARIOS: &[Scenario] = &[
         act: add,
     },
     Scenario {
+        name: "checking the target",
+        prepare: checked_first,
+        act: start,
+    },
+    Scenario {
         name: "conflict",
         prepare: conflict,
         act: start,
@@ -166,6 +171,16 @@ fn landing() -> Sandbox {
         "write b.txt x; commit; say COMPLETE",
         &["--after", "idea-001"],
     );
+    sandbox
+}
+
+/// The target must pass before anything begins.
+fn checked_first() -> Sandbox {
+    let sandbox = landing();
+    sandbox.configure(&json!({
+        "checks": {"baseline": "require"},
+        "qualityCommands": ["true", "test ! -e bad.txt"],
+    }));
     sandbox
 }
 

@@ -8,6 +8,7 @@
 
 mod adding_ideas;
 mod agent_git_misuse;
+mod baseline;
 mod budget;
 mod checkpoints;
 mod clean;

@@ -7,6 +7,7 @@ use super::usage;
 use crate::cli::output::terminal::Tone;
 use crate::domain::command::TargetChoice;
 use crate::domain::effect::{self, ConflictLevel, Effect, Purpose};
+use crate::domain::event::BaselineFailed;
 use crate::domain::ids::Oid;
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::observation::{RunEnd, RunEndKind};
@@ -31,6 +32,19 @@ pub(super) fn failed_command(feedback: &Feedback) -> String {
         ""
     };
     format!("`{}` failed{merged}: {}", feedback.command, feedback.how)
+}
+
+pub(super) fn baseline_failed(failed: &BaselineFailed) -> String {
+    let output = failed.output.as_deref();
+    let output = output.map_or_else(String::new, |output| format!(": {output}"));
+    match (&failed.command, &failed.commit) {
+        (Some(command), Some(commit)) => format!(
+            "`{command}` failed on the target at {} ({}), before any work{output}",
+            short(commit),
+            failed.how
+        ),
+        (None, _) | (_, None) => format!("the target could not be checked: {}", failed.how),
+    }
 }
 
 /// A mode's name, as in the configuration.
@@ -173,6 +187,9 @@ pub(super) fn effect_words(effect: &Effect) -> String {
         Effect::PrepareVerify(effect::PrepareVerify { idea, .. }) => {
             format!("check out the merged tree of {idea}")
         }
+        Effect::PrepareBaseline(effect::PrepareBaseline { target }) => {
+            format!("check out {target} to check it before work begins")
+        }
         Effect::Land(effect::Land { idea, target, .. }) => format!("land {idea} on {target}"),
         Effect::StartResolution(effect::StartResolution { idea, .. }) => {
             format!("set up the conflict of {idea} in its worktree")
@@ -209,6 +226,9 @@ fn purpose_words(purpose: &Purpose) -> String {
         Purpose::Gate { command, .. } => format!("`{command}`"),
         Purpose::Verify { idea, command, .. } => {
             format!("`{command}` on the merged tree of {idea}")
+        }
+        Purpose::Baseline { command, .. } => {
+            format!("`{command}` on the target, before work begins")
         }
         Purpose::Hook { hook, seq, .. } => format!("hook {hook} for event {seq}"),
     }

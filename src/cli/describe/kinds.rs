@@ -47,6 +47,8 @@ pub fn interest(event: &Event) -> Interest {
         Event::HookFinished(finished) => either(finished.well, Detail, Story),
         Event::PhaseChanged(changed) => phase_interest(changed.phase),
         Event::SignalSeen(seen) => signal_interest(&seen.signal),
+        Event::BaselineStarted(started) => either(started.index == 0, News, Detail),
+        Event::BaselinePassed(passed) => either(passed.last, News, Detail),
         // The landing has an event of its own.
         Event::AttemptEnded(ended) => either(ended.end == AttemptEnd::Merged, Detail, Story),
         Event::DaemonStarted(_)
@@ -54,6 +56,7 @@ pub fn interest(event: &Event) -> Interest {
         | Event::PauseLifted(_)
         | Event::ModeSet(_)
         | Event::TargetRewritten(_)
+        | Event::BaselineFailed(_)
         | Event::TargetSettled(_)
         | Event::IdeaAdded(_)
         | Event::IdeaEdited(_)
@@ -94,6 +97,7 @@ pub fn interest(event: &Event) -> Interest {
         | Event::WarningCleared(_) => News,
         Event::WorktreeReady(_)
         | Event::GateStarted(_)
+        | Event::BaselineCleared(_)
         | Event::RunStarted(_)
         | Event::RunEnded(_)
         | Event::IterationJudged(_)
@@ -115,6 +119,7 @@ pub fn interest(event: &Event) -> Interest {
         | Event::UsageSeen(_)
         | Event::AccountTried(_)
         | Event::VerifyReady(_)
+        | Event::BaselineReady(_)
         | Event::RollbackPlanned(_)
         | Event::RollbackStepped(_)
         | Event::HookOwed(_)

@@ -21,17 +21,18 @@ pub use usage::spent;
 use super::output::terminal::{safe, shorten, title};
 use crate::domain::event::{
     AccountFreed, AccountHeld, AccountTried, AgentRedirected, AttemptEnded, AttemptMoved,
-    AttemptSealed, BudgetReached, CheckpointDeleted, CheckpointMade, ClockWentBack,
-    ConflictLaidOut, ConflictSettled, DaemonStarted, EffectFinished, EffectRequested, EndingAsked,
-    Event, GateFailed, GatePassed, GateStarted, HookApproved, HookAsked, HookCutOff, HookFinished,
-    HookOwed, HookStarted, HookTimedOut, IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed,
-    IdeaEdited, IdeaLanded, IdeaRetried, IterationJudged, IterationStarted, Learned, Mark,
-    MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeReleased, MergeReturned,
-    MessageQueued, ModeSet, PauseLifted, PauseSet, PhaseChanged, ResolverFailed, RollbackAbandoned,
-    RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted,
-    SessionBegan, SessionDropped, SettingsLoaded, SignalSeen, StateRepaired, StateRestored,
-    TargetRewritten, TargetSeen, TargetSettled, TaskSet, UsageSeen, VerifyPassed, VerifyReady,
-    VerifyStarted, WarningCleared, WarningRaised, WorkSaved, WorktreeReady,
+    AttemptSealed, BaselineCleared, BaselinePassed, BaselineReady, BaselineStarted, BudgetReached,
+    CheckpointDeleted, CheckpointMade, ClockWentBack, ConflictLaidOut, ConflictSettled,
+    DaemonStarted, EffectFinished, EffectRequested, EndingAsked, Event, GateFailed, GatePassed,
+    GateStarted, HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted,
+    HookTimedOut, IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaLanded,
+    IdeaRetried, IterationJudged, IterationStarted, Learned, Mark, MergeBuilt, MergeConflicted,
+    MergeMoved, MergeQueued, MergeReleased, MergeReturned, MessageQueued, ModeSet, PauseLifted,
+    PauseSet, PhaseChanged, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned,
+    RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SessionBegan, SessionDropped,
+    SettingsLoaded, SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen,
+    TargetSettled, TaskSet, UsageSeen, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared,
+    WarningRaised, WorkSaved, WorktreeReady,
 };
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::state::Task;
@@ -41,8 +42,8 @@ pub use event_parts::{
     AWAITING_APPROVAL, attempt_phase, merge_phase, mode, short, status_tone, swarm_phase,
 };
 use event_parts::{
-    because, conflict_level, effect_words, ending_words, failed_command, rollback_step, run_end,
-    signal_words, target_choice,
+    baseline_failed, because, conflict_level, effect_words, ending_words, failed_command,
+    rollback_step, run_end, signal_words, target_choice,
 };
 pub use waiting::waiting;
 
@@ -136,6 +137,28 @@ fn describe_event(event: &Event) -> String {
             )
         }
 
+        Event::BaselineReady(BaselineReady { commit }) => {
+            format!("the target at {} is checked out", short(commit))
+        }
+        Event::BaselineStarted(BaselineStarted { index: 0, .. }) => {
+            "checking the target before work begins".into()
+        }
+        Event::BaselineStarted(BaselineStarted { index, .. }) => {
+            format!("quality command {} started on the target", index + 1)
+        }
+        Event::BaselinePassed(BaselinePassed {
+            commit, last: true, ..
+        }) => {
+            format!("the target at {} passed its checks", short(commit))
+        }
+        Event::BaselinePassed(BaselinePassed { index, .. }) => {
+            format!("quality command {} passed on the target", index + 1)
+        }
+        Event::BaselineFailed(failed) => baseline_failed(failed),
+        Event::BaselineCleared(BaselineCleared {}) => {
+            "the target will be checked again before work begins".into()
+        }
+
         Event::IdeaAdded(IdeaAdded { id, idea }) => {
             format!("{id} added: {}", title(&idea.text, MAX_TITLE))
         }
@@ -159,7 +182,9 @@ fn describe_event(event: &Event) -> String {
         Event::IdeaClaimed(IdeaClaimed {
             id, agent, attempt, ..
         }) => format!("{agent} takes {id}, attempt {attempt}"),
-        Event::IdeaLanded(IdeaLanded { id, commit }) => format!("{id} landed as {}", short(commit)),
+        Event::IdeaLanded(IdeaLanded { id, commit, .. }) => {
+            format!("{id} landed as {}", short(commit))
+        }
         Event::CheckpointMade(CheckpointMade { name, checkpoint }) => {
             format!("checkpoint {name} made at {}", short(&checkpoint.commit))
         }

@@ -28,6 +28,7 @@ pub fn tone(event: &Event) -> Tone {
         | Event::ResolverFailed(_)
         | Event::StateRepaired(_)
         | Event::StateRestored(_)
+        | Event::BaselineFailed(_)
         | Event::GateFailed(_) => Tone::Warn,
         Event::IdeaClaimed(_) | Event::IterationStarted(_) => Tone::Live,
         Event::EffectFinished(_)
@@ -36,6 +37,8 @@ pub fn tone(event: &Event) -> Tone {
         | Event::AttemptMoved(_)
         | Event::WorktreeReady(_)
         | Event::GateStarted(_)
+        | Event::BaselineReady(_)
+        | Event::BaselineCleared(_)
         | Event::RunStarted(_)
         | Event::RunEnded(_)
         | Event::IterationJudged(_)
@@ -64,6 +67,8 @@ pub fn tone(event: &Event) -> Tone {
         | Event::DaemonStarted(_)
         | Event::PhaseChanged(_)
         | Event::PauseLifted(_)
+        | Event::BaselineStarted(_)
+        | Event::BaselinePassed(_)
         | Event::SettingsLoaded(_)
         | Event::ModeSet(_)
         | Event::RoomAwaited(_)

@@ -56,6 +56,7 @@ fn describe_effect(state: &State, effect: &Effect) -> Option<String> {
         | Effect::SaveWork(_)
         | Effect::BuildMerge(_)
         | Effect::PrepareVerify(_)
+        | Effect::PrepareBaseline(_)
         | Effect::Land(_)
         | Effect::StartResolution(_)
         | Effect::FinishResolution(_)

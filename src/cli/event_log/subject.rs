@@ -173,6 +173,7 @@ fn names(event: &Event) -> Names<'_> {
         Event::AttemptEnded(it) => Names::agent(&it.agent),
         Event::Learned(it) => Names::agent(&it.agent),
         Event::RunStarted(it) => Names::run(&it.run),
+        Event::BaselineStarted(it) => Names::run(&it.run),
         Event::RunEnded(it) => Names::run(&it.run),
         Event::AccountTried(it) => Names::run(&it.run),
         Event::HookStarted(it) => Names {
@@ -209,6 +210,10 @@ fn names(event: &Event) -> Names<'_> {
         | Event::RoomAwaited(_)
         | Event::TargetSeen(_)
         | Event::TargetSettled(_)
+        | Event::BaselineReady(_)
+        | Event::BaselinePassed(_)
+        | Event::BaselineFailed(_)
+        | Event::BaselineCleared(_)
         | Event::AccountHeld(_)
         | Event::AccountFreed(_)
         | Event::BudgetReached(_)
@@ -241,11 +246,13 @@ fn effect_names(effect: &Effect) -> Names<'_> {
                 Names::run(&it.run).of(Some(agent), None)
             }
             Purpose::Verify { idea, .. } => Names::run(&it.run).of(None, Some(idea)),
+            Purpose::Baseline { .. } => Names::run(&it.run),
             Purpose::Hook { agent, idea, .. } => {
                 Names::run(&it.run).of(agent.as_ref(), idea.as_ref())
             }
         },
-        Effect::ReleaseWorktree(_)
+        Effect::PrepareBaseline(_)
+        | Effect::ReleaseWorktree(_)
         | Effect::MakeCheckpoint(_)
         | Effect::DeleteCheckpoint(_)
         | Effect::CheckRollback(_)

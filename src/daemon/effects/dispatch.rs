@@ -96,6 +96,10 @@ impl Dispatcher {
                 self.in_git(move |git| merge::prepare_verify(git, &it))
                     .await
             }
+            Effect::PrepareBaseline(it) => {
+                self.in_git(move |git| merge::prepare_baseline(git, &it))
+                    .await
+            }
             Effect::Land(it) => self.past_strays(move |git| merge::land(git, &it)).await,
             Effect::StartResolution(it) => {
                 self.in_git(move |git| merge::start_resolution(git, &it))
@@ -185,6 +189,7 @@ fn points(effect: &Effect) -> (&'static str, &'static str) {
         Effect::SaveWork(_) => ("effect.save.begin", "effect.save.done"),
         Effect::BuildMerge(_) => ("effect.build.begin", "effect.build.done"),
         Effect::PrepareVerify(_) => ("effect.verify.begin", "effect.verify.done"),
+        Effect::PrepareBaseline(_) => ("effect.baseline.begin", "effect.baseline.done"),
         Effect::Land(_) => ("effect.land.begin", "effect.land.done"),
         Effect::StartResolution(_) => ("effect.resolve.begin", "effect.resolve.done"),
         Effect::FinishResolution(_) => ("effect.finish.begin", "effect.finish.done"),

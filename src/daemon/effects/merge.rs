@@ -7,8 +7,8 @@ use super::failure::{oid, ours};
 use crate::domain::effect::{self, ConflictLevel};
 use crate::domain::ids::{EffectId, IdeaId, Oid};
 use crate::domain::outcome::{
-    BuildMergeOutcome, CheckoutBlocked, Failure, FinishResolutionOutcome, LandOutcome, LeftOut,
-    ResolutionStarted, VerifyReady,
+    BaselineReady, BuildMergeOutcome, CheckoutBlocked, Failure, FinishResolutionOutcome,
+    LandOutcome, LeftOut, ResolutionStarted, VerifyReady,
 };
 use crate::domain::time::Timestamp;
 use crate::git::{
@@ -191,6 +191,21 @@ pub(super) fn prepare_verify(
 ) -> Result<VerifyReady, Failure> {
     context.repo.verify_tree(oid(&effect.commit)?)?;
     Ok(VerifyReady)
+}
+
+/// Brings the merge worktree to the tip of the target. Blocks.
+pub(super) fn prepare_baseline(
+    context: &DriverContext,
+    effect: &effect::PrepareBaseline,
+) -> Result<BaselineReady, Failure> {
+    let target = &effect.target;
+    let Some(tip) = context.repo.branch_commit(target)? else {
+        let gone =
+            format!("the target branch `{target}` is gone; restore it: git branch {target} COMMIT");
+        return Err(Failure::other(gone));
+    };
+    context.repo.verify_tree(tip)?;
+    Ok(BaselineReady { commit: ours(tip) })
 }
 
 /// Moves the target. Blocks.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::agents;
 use crate::config::{self, Config};
 use crate::domain::ids::{BadId, ProfileName};
-use crate::domain::settings::{Budget, Mode, Settings};
+use crate::domain::settings::{BaselineMode, Budget, Mode, Settings};
 use crate::domain::usage::{MicroUsd, Price};
 
 const MINUTE_MS: i64 = 60_000;
@@ -40,6 +40,11 @@ pub fn settings(config: &Config, head: &str) -> Result<Settings, BadId> {
         auto_commit: config.completion.auto_commit,
         quality_commands: config.quality_commands.clone(),
         quality_timeout_ms: i64::from(config.quality_timeout_minutes) * MINUTE_MS,
+        baseline: match config.checks.baseline {
+            config::Baseline::Require => BaselineMode::Require,
+            config::Baseline::Warn => BaselineMode::Warn,
+            config::Baseline::Off => BaselineMode::Off,
+        },
         auto_merge: config.merge.auto_merge,
         verify: config.merge.verify,
         conflict_retries: config.merge.conflict_retries,

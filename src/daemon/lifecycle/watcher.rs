@@ -5,17 +5,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
+use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
 use super::file_events::{self, Changed};
 use super::reload::{Reloader, reload};
 use super::shutdown::{Notes, RETRY_AFTER, ShutdownRequest, request_shutdown};
 use crate::daemon::actor::handle::Handle;
+use crate::daemon::effects::failure::ours;
 use crate::daemon::effects::inbox::Inbox;
 use crate::domain::decide::{DROPPED_CHANGES, KEPT_ASIDE};
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::observation::Observation;
+use crate::domain::state::State;
 use crate::view::{self, Rest};
+
+/// How often the target is looked up while its check stands failed.
+const LOOK_UP_EVERY: Duration = Duration::from_secs(2);
 
 /// Files are read this long after the last change, so that they are complete by then.
 const SETTLE: Duration = Duration::from_millis(150);
@@ -30,6 +36,8 @@ pub(crate) struct Watcher {
     notes: Arc<Notes>,
     shutdown_requested: bool,
     retry_at: Option<Instant>,
+    /// When to look the target up, while its check stands failed.
+    look_up_at: Option<Instant>,
 }
 
 impl Watcher {
@@ -43,6 +51,7 @@ impl Watcher {
             notes,
             shutdown_requested: false,
             retry_at: None,
+            look_up_at: None,
         }
     }
 
@@ -63,6 +72,8 @@ impl Watcher {
             self.end_when_idle().await;
             let settle_at = settled.as_ref().map(|(at, _)| *at);
             let retry_at = self.retry_at;
+            self.plan_look_up();
+            let look_up_at = self.look_up_at;
             tokio::select! {
                 Some(what) = changed.recv() => {
                     let (at, list) = settled.get_or_insert_with(|| (Instant::now(), Vec::new()));
@@ -81,8 +92,37 @@ impl Watcher {
                     self.on_changes(&list, &mut inbox).await;
                 }
                 () = sleep_until(retry_at) => self.retry_at = None,
+                () = sleep_until(look_up_at) => self.look_up_target().await,
                 alive = seq.changed() => if alive.is_err() { return },
             }
+        }
+    }
+
+    fn plan_look_up(&mut self) {
+        let failed = |state: &State| state.swarm.baseline.failed.is_some();
+        self.look_up_at = self.handle.read(failed).then(|| {
+            let next = Instant::now() + LOOK_UP_EVERY;
+            self.look_up_at.unwrap_or(next)
+        });
+    }
+
+    /// Nothing tells swarm when a person moves the target.
+    async fn look_up_target(&mut self) {
+        self.look_up_at = None;
+        let target = |state: &State| Some(state.settings.as_ref()?.target.clone());
+        let Some(target) = self.handle.read(target) else {
+            return;
+        };
+        let context = Arc::clone(&self.reloader.context);
+        let found = spawn_blocking(move || context.repo.branch_commit(&target)).await;
+        match found {
+            Ok(Ok(Some(found))) => {
+                let commit = ours(found);
+                self.handle.observe(Observation::TargetAt { commit }).await;
+            }
+            Ok(Ok(None)) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "the target cannot be looked up"),
+            Err(error) => tracing::warn!(%error, "looking the target up crashed"),
         }
     }
 

@@ -46,8 +46,9 @@ pub(crate) async fn diagnose_end(
             Purpose::Iteration { .. } => last_words(&dir, &how),
             Purpose::Hook { .. } => {
                 truncate_output(&dir);
-                hook_last_words(&dir, &how)
+                command_last_words(&dir, &how)
             }
+            Purpose::Baseline { .. } => command_last_words(&dir, &how),
             Purpose::Gate { .. } | Purpose::Verify { .. } => None,
         })
     })
@@ -88,8 +89,8 @@ fn truncate_output(dir: &RunDir) {
     }
 }
 
-/// The end of a failed hook's standard error, or of its standard output if that is empty.
-fn hook_last_words(dir: &RunDir, how: &RunEndKind) -> Option<String> {
+/// The end of a failed command's standard error, or of its standard output if that is empty.
+fn command_last_words(dir: &RunDir, how: &RunEndKind) -> Option<String> {
     if *how == (RunEndKind::Exited { code: 0 }) {
         return None;
     }

@@ -63,6 +63,7 @@ pub(crate) fn specify(
         } => agent_run(context, handle, run, agent, *iteration, profile),
         Purpose::Gate { agent, command, .. } => gate(context, handle, run, agent, command),
         Purpose::Verify { idea, command, .. } => verify(context, run, idea, command),
+        Purpose::Baseline { command, .. } => baseline(context, run, command),
         Purpose::Hook { hook, seq, .. } => hooks::call(context, handle, run, *hook, *seq),
     }
 }
@@ -91,6 +92,17 @@ fn verify(
     let cwd = context.paths.worktree(git::MERGE);
     let work = WorkVariables {
         idea_id: idea.to_string(),
+        run_id: run.to_string(),
+        worktree: cwd.clone(),
+        repository: context.paths.root.clone(),
+        ..WorkVariables::default()
+    };
+    Ok((check(context, run, command, cwd, &work)?, vec![]))
+}
+
+fn baseline(context: &DriverContext, run: &RunId, command: &str) -> Result<Prepared, Failure> {
+    let cwd = context.paths.worktree(git::MERGE);
+    let work = WorkVariables {
         run_id: run.to_string(),
         worktree: cwd.clone(),
         repository: context.paths.root.clone(),

@@ -272,6 +272,7 @@ impl Model {
             Effect::Run(effect::Run { purpose, .. }) => match purpose {
                 Purpose::Iteration { agent, .. } | Purpose::Gate { agent, .. } => of(agent),
                 Purpose::Verify { idea, .. } => Some(idea.clone()),
+                Purpose::Baseline { .. } => None,
                 Purpose::Hook { idea, .. } => idea.clone(),
             },
             Effect::PrepareWorktree(effect::PrepareWorktree { idea, .. })

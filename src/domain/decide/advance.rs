@@ -10,7 +10,7 @@ use super::attempt::iterations::{begin_iterations, has_another, request_iteratio
 use super::attempt::outcomes::end_asked;
 use super::decision::{End, Plan};
 use super::merge::queue;
-use super::{budget, checkpoints, hooks, redirect, rollback};
+use super::{baseline, budget, checkpoints, hooks, redirect, rollback};
 use crate::domain::effect::{self, Effect, Purpose};
 use crate::domain::event::{Event, GateStarted, MergeQueued, PauseSet, RunEnded};
 use crate::domain::ids::{AgentId, RunId};
@@ -39,7 +39,7 @@ pub fn advance(state: &State, now: Timestamp) -> Vec<Event> {
         }
         return plan.events;
     }
-    let steps: [fn(&mut Plan<'_>, &Settings); 19] = [
+    let steps: [fn(&mut Plan<'_>, &Settings); 20] = [
         change_phase,
         tidy_up,
         end_attempts,
@@ -54,6 +54,8 @@ pub fn advance(state: &State, now: Timestamp) -> Vec<Event> {
         gate,
         // Before the queue's next entry: a queue that never empties must not delay them for ever.
         checkpoints::keep,
+        // Likewise: it needs the merge worktree between two entries.
+        baseline::check,
         queue::build,
         queue::verify,
         queue::land,
@@ -95,6 +97,7 @@ pub fn next_deadline(state: &State, now: Timestamp) -> Option<Timestamp> {
         .chain(drain)
         .chain(hooks::deadlines(state))
         .chain(state.accounts.values().filter_map(|hold| hold.until))
+        .chain(baseline::deadline(state))
         .filter(|time| *time > now)
         .min()
 }
@@ -312,7 +315,9 @@ fn request_announced_runs(plan: &mut Plan<'_>, settings: &Settings) {
             | AttemptPhase::Released => discard_announced_run(plan, run),
         }
     }
-    for run in state.queue.iter().filter_map(|entry| entry.run.as_ref()) {
+    let checked = state.swarm.baseline.checking.as_ref();
+    let merging = state.queue.iter().filter_map(|entry| entry.run.as_ref());
+    for run in merging.chain(checked.and_then(|check| check.run.as_ref())) {
         if unasked(&run) {
             discard_announced_run(plan, run);
         }

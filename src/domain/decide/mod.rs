@@ -8,6 +8,7 @@
 pub mod advance;
 mod agents;
 mod attempt;
+mod baseline;
 mod broken_commands;
 mod budget;
 mod checkpoints;
@@ -101,6 +102,7 @@ pub fn observation(state: &State, seen: &Observation, now: Timestamp) -> Vec<Eve
         Observation::ModelAnswered { run } => attempt::provider::answered(&mut plan, run),
         Observation::UsageSeen { run, usage } => budget::seen(&mut plan, run, usage),
         Observation::EffectDone { effect, outcome } => effect_done(&mut plan, *effect, outcome),
+        Observation::TargetAt { commit } => baseline::target_at(&mut plan, commit),
         Observation::ClockWentBack { by_ms } => plan.emit(ClockWentBack { by_ms: *by_ms }),
         Observation::Trouble { key, message } => plan.warn(key, message),
         Observation::TroubleOver { key } => plan.clear_warning(key),
@@ -162,6 +164,7 @@ fn follow(plan: &mut Plan<'_>, effect: &Effect, ended: Ended) -> Option<String> 
         Effect::SaveWork(it) => ended.to(redirect::saved, plan, it),
         Effect::BuildMerge(it) => ended.to(merge::outcomes::built, plan, it),
         Effect::PrepareVerify(it) => ended.to(merge::outcomes::verify_ready, plan, it),
+        Effect::PrepareBaseline(it) => ended.to(baseline::ready, plan, it),
         Effect::Land(it) => ended.to(merge::outcomes::landed, plan, it),
         Effect::StartResolution(it) => ended.to(merge::conflict::resolution_started, plan, it),
         Effect::FinishResolution(it) => ended.to(merge::conflict::resolution_finished, plan, it),
@@ -191,6 +194,9 @@ fn run_over(plan: &mut Plan<'_>, effect: &effect::Run, outcome: Result<RunEnd, F
             index,
             command,
         } => merge::outcomes::verify_over(plan, idea, run, *index, command, &outcome),
+        Purpose::Baseline { index, command } => {
+            baseline::command_over(plan, run, *index, command, &outcome);
+        }
         Purpose::Hook { hook, seq, .. } => hooks::call_over(plan, *hook, *seq, run, &outcome),
     }
     plan.clear_warning(&stop_key(run));

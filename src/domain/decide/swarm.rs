@@ -4,6 +4,7 @@
 //! [`super::observation`].
 
 use super::attempt::provider;
+use super::baseline;
 use super::broken_commands;
 use super::budget::unpriced;
 use super::checkpoints::rolling_back;
@@ -30,6 +31,7 @@ pub(super) fn started(plan: &mut Plan<'_>, version: &str, counters: Option<Count
         hold.until.is_none() && hold.kind == HoldKind::Login
     });
     outcomes::look_again(plan);
+    baseline::check_again(plan);
 }
 
 pub(super) fn recovered(plan: &mut Plan<'_>) {
@@ -95,6 +97,7 @@ pub(super) fn resume(plan: &mut Plan<'_>) -> Result<(), Rejection> {
     plan.move_swarm(SwarmInput::Resume, None, None)
         .map_err(|refused| later(plan, "resume", refused))?;
     provider::free(plan, |_| true);
+    baseline::check_again(plan);
     if plan.state.swarm.paused {
         plan.emit(PauseLifted {});
     }

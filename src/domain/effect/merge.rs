@@ -39,6 +39,13 @@ pub struct PrepareVerify {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+pub struct PrepareBaseline {
+    /// Branch to check.
+    pub target: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Land {
     pub idea: IdeaId,
     pub target: String,

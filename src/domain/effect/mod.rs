@@ -46,6 +46,9 @@ pub enum Effect {
     /// Reset the merge worktree to this commit, for the quality commands. A repeated call gives the
     /// same tree.
     PrepareVerify(PrepareVerify),
+    /// Reset the merge worktree to the tip of the target, for the quality commands. A repeated call
+    /// gives the tree of the tip at that moment.
+    PrepareBaseline(PrepareBaseline),
     /// Move the target from `expected` to `commit` by compare-and-swap and update the user's
     /// checkout. Already done: the target contains `commit`.
     Land(Land),
@@ -91,12 +94,13 @@ impl Effect {
     pub fn holds_queue(&self) -> bool {
         match self {
             Self::Run(run) => match run.purpose {
-                Purpose::Verify { .. } => true,
+                Purpose::Verify { .. } | Purpose::Baseline { .. } => true,
                 Purpose::Hook { hook, .. } => hook == HookName::PreMerge,
                 Purpose::Iteration { .. } | Purpose::Gate { .. } => false,
             },
             Self::BuildMerge(_)
             | Self::PrepareVerify(_)
+            | Self::PrepareBaseline(_)
             | Self::Land(_)
             | Self::MakeCheckpoint(_)
             | Self::MoveTarget(_) => true,
@@ -123,6 +127,7 @@ impl Effect {
             | Self::SaveWork(_)
             | Self::BuildMerge(_)
             | Self::PrepareVerify(_)
+            | Self::PrepareBaseline(_)
             | Self::Land(_)
             | Self::StartResolution(_)
             | Self::FinishResolution(_)
@@ -140,6 +145,34 @@ impl Effect {
         matches!(self, Self::MakeCheckpoint(_))
     }
 
+    /// Whether it moves the target to an idea's work.
+    pub fn is_landing(&self) -> bool {
+        matches!(self, Self::Land(_))
+    }
+
+    /// Whether it checks the untouched target.
+    pub fn is_baseline(&self) -> bool {
+        match self {
+            Self::PrepareBaseline(_) => true,
+            Self::Run(run) => matches!(run.purpose, Purpose::Baseline { .. }),
+            Self::PrepareWorktree(_)
+            | Self::StopRun(_)
+            | Self::Seal(_)
+            | Self::SaveWork(_)
+            | Self::BuildMerge(_)
+            | Self::PrepareVerify(_)
+            | Self::Land(_)
+            | Self::StartResolution(_)
+            | Self::FinishResolution(_)
+            | Self::ReleaseWorktree(_)
+            | Self::MakeCheckpoint(_)
+            | Self::DeleteCheckpoint(_)
+            | Self::CheckRollback(_)
+            | Self::MoveTarget(_)
+            | Self::ArchiveInbox(_) => false,
+        }
+    }
+
     /// Whether it belongs to this attempt or the merge of its idea. Stopping a run and cleanup
     /// belong to none.
     pub fn works_for(&self, of: &AgentId, at: &IdeaId) -> bool {
@@ -150,6 +183,7 @@ impl Effect {
             Self::Run(run) => match &run.purpose {
                 Purpose::Iteration { agent, .. } | Purpose::Gate { agent, .. } => agent == of,
                 Purpose::Verify { idea, .. } => idea == at,
+                Purpose::Baseline { .. } => false,
                 Purpose::Hook { agent, idea, .. } => {
                     agent.as_ref() == Some(of) || idea.as_ref() == Some(at)
                 }
@@ -160,6 +194,7 @@ impl Effect {
             Self::StartResolution(it) => it.idea == *at,
             Self::FinishResolution(it) => it.idea == *at,
             Self::StopRun(_)
+            | Self::PrepareBaseline(_)
             | Self::ReleaseWorktree(_)
             | Self::ArchiveInbox(_)
             | Self::MakeCheckpoint(_)
@@ -226,6 +261,13 @@ pub enum Purpose {
     Verify {
         /// Idea whose work is verified.
         idea: IdeaId,
+        /// Index in the quality commands, from 0.
+        index: usize,
+        /// The command.
+        command: String,
+    },
+    /// A quality command on the untouched target.
+    Baseline {
         /// Index in the quality commands, from 0.
         index: usize,
         /// The command.

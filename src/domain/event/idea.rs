@@ -57,4 +57,7 @@ pub struct IdeaClaimed {
 pub struct IdeaLanded {
     pub id: IdeaId,
     pub commit: Oid,
+    /// Whether its tree passed the quality commands, so that the target need not be checked again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub checked: bool,
 }

@@ -6,6 +6,7 @@
 //! them, `journal` stores them.
 
 mod attempt;
+mod baseline;
 mod checkpoint;
 mod hook;
 mod idea;
@@ -21,6 +22,7 @@ use crate::domain::ids::{AgentId, EffectId, IdeaId};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase};
 
 pub use attempt::*;
+pub use baseline::*;
 pub use checkpoint::*;
 pub use hook::*;
 pub use idea::*;
@@ -68,6 +70,19 @@ pub enum Event {
     TargetRewritten(TargetRewritten),
     /// A person chose what to do about the rewritten target.
     TargetSettled(TargetSettled),
+
+    /// The untouched target was checked out, to be checked before work begins. A commit that passed
+    /// before is not checked again.
+    BaselineReady(BaselineReady),
+    /// A quality command started on the untouched target.
+    BaselineStarted(BaselineStarted),
+    /// A quality command passed on the untouched target.
+    BaselinePassed(BaselinePassed),
+    /// The untouched target failed its check.
+    BaselineFailed(BaselineFailed),
+    /// The check of the untouched target was interrupted, or its failure may be over: it begins
+    /// anew.
+    BaselineCleared(BaselineCleared),
 
     /// An idea was added.
     IdeaAdded(IdeaAdded),

@@ -1,7 +1,7 @@
 //! Folds events about attempts.
 
 use super::idea::audit;
-use super::{provider, redirect};
+use super::{baseline, provider, redirect};
 use crate::domain::event::{
     AttemptMoved, AttemptSealed, EndingAsked, GateFailed, GatePassed, GateStarted, IdeaClaimed,
     IterationJudged, IterationStarted, Learned, MessageQueued, RunEnded, RunStarted, SignalSeen,
@@ -123,6 +123,10 @@ pub(super) fn change_phase(state: &mut State, moved: &AttemptMoved) {
 }
 
 pub(super) fn take_worktree(state: &mut State, ready: &WorktreeReady) {
+    let attempt = state.agents.get(&ready.agent);
+    if attempt.is_some_and(|attempt| attempt.kept.is_none() && attempt.iteration == 0) {
+        baseline::see_base(state, &ready.base);
+    }
     with_attempt(state, &ready.agent, |attempt| {
         attempt.base = Some(ready.base.clone());
         attempt.head = Some(ready.head.clone());
@@ -193,6 +197,7 @@ pub(super) fn end_run(state: &mut State, at: Timestamp, ended: &RunEnded) {
             end_iteration(attempt, at, end);
         }
     });
+    baseline::end_run(state, ended);
     let of_run = |entry: &&mut MergeEntry| entry.run.as_ref() == Some(run);
     if let Some(entry) = state.queue.iter_mut().find(of_run) {
         entry.run = None;
@@ -201,7 +206,7 @@ pub(super) fn end_run(state: &mut State, at: Timestamp, ended: &RunEnded) {
 }
 
 /// Counts quality commands in a row whose runner was killed.
-fn count_lost(lost: &mut u32, end: &RunEnd) {
+pub(super) fn count_lost(lost: &mut u32, end: &RunEnd) {
     match end.how {
         RunEndKind::Lost => *lost += 1,
         RunEndKind::Stopped | RunEndKind::LeaseExpired => {}

@@ -1,5 +1,6 @@
 //! Folds events about checkpoints and rollbacks.
 
+use super::baseline;
 use super::idea::{audit, unused, with_idea};
 use crate::domain::effect::Effect;
 use crate::domain::event::{CheckpointMade, RollbackPlanned, RollbackStepped, RolledBack};
@@ -39,6 +40,7 @@ pub(super) fn roll_back(state: &mut State, at: Timestamp, rolled_back: &RolledBa
     let Some(rollback) = state.rollback.take() else {
         return;
     };
+    baseline::see_target(state, &rolled_back.commit);
     if let Some(target) = &mut state.swarm.target {
         target.commit = rolled_back.commit.clone();
     }

@@ -1,5 +1,6 @@
 //! Folds events about ideas.
 
+use super::baseline;
 use crate::domain::command::IdeaEdit;
 use crate::domain::event::{
     IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaEdited, IdeaLanded, IdeaRetried,
@@ -131,7 +132,11 @@ pub(super) fn assign(state: &mut State, at: Timestamp, assigned: &IdeaAssigned) 
 }
 
 pub(super) fn land(state: &mut State, at: Timestamp, landed: &IdeaLanded) {
-    let IdeaLanded { id, commit } = landed;
+    let IdeaLanded {
+        id,
+        commit,
+        checked,
+    } = landed;
     state.queue.retain(|entry| entry.idea != *id);
     state.swarm.failures_in_a_row = 0;
     state.swarm.landed_since_checkpoint += 1;
@@ -139,6 +144,7 @@ pub(super) fn land(state: &mut State, at: Timestamp, landed: &IdeaLanded) {
     if let Some(target) = &mut state.swarm.target {
         target.commit = commit.clone();
     }
+    baseline::land(state, commit, *checked);
     with_idea(state, id, at, |idea| is_done(idea, at, commit));
 }
 

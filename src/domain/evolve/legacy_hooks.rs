@@ -63,7 +63,7 @@ pub(crate) fn about(state: &State, at: Timestamp, event: &Event) -> Vec<Call> {
             }
             _ => Vec::new(),
         },
-        Event::IdeaLanded(IdeaLanded { id, commit }) => {
+        Event::IdeaLanded(IdeaLanded { id, commit, .. }) => {
             let facts = facts([
                 ("IDEA_ID", id.to_string()),
                 ("COMMIT_HASH", commit.to_string()),
@@ -115,6 +115,11 @@ pub(crate) fn about(state: &State, at: Timestamp, event: &Event) -> Vec<Call> {
         | Event::TargetSeen(_)
         | Event::TargetRewritten(_)
         | Event::TargetSettled(_)
+        | Event::BaselineReady(_)
+        | Event::BaselineStarted(_)
+        | Event::BaselinePassed(_)
+        | Event::BaselineFailed(_)
+        | Event::BaselineCleared(_)
         | Event::IdeaAdded(_)
         | Event::IdeaEdited(_)
         | Event::IdeaRetried(_)

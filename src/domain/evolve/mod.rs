@@ -7,6 +7,7 @@
 
 mod attempt;
 mod attempt_end;
+mod baseline;
 mod checkpoint;
 pub(crate) mod hooks;
 mod idea;
@@ -43,9 +44,14 @@ fn fold(state: &mut State, at: Timestamp, event: &Event) {
         Event::SettingsLoaded(loaded) => swarm::load_settings(state, loaded),
         Event::ModeSet(set) => swarm::set_mode(state, set),
         Event::RoomAwaited(awaited) => state.swarm.held_until = Some(awaited.until),
-        Event::TargetSeen(seen) => state.swarm.target = Some(seen.clone()),
+        Event::TargetSeen(seen) => swarm::see_target(state, seen),
         Event::TargetRewritten(rewritten) => swarm::rewrite_target(state, at, rewritten),
         Event::TargetSettled(settled) => swarm::settle_target(state, settled),
+        Event::BaselineReady(ready) => baseline::check_out(state, ready),
+        Event::BaselineStarted(started) => baseline::start(state, started),
+        Event::BaselinePassed(passed) => baseline::pass_command(state, passed),
+        Event::BaselineFailed(failed) => baseline::fail(state, failed),
+        Event::BaselineCleared(_) => baseline::clear(state),
         Event::WarningRaised(raised) => swarm::raise_warning(state, at, raised),
         Event::WarningCleared(cleared) => {
             state.warnings.remove(&cleared.key);

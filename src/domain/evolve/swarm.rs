@@ -3,26 +3,29 @@
 
 use std::collections::BTreeMap;
 
-use super::attempt_end;
 use super::idea::{audit, is_done, unused, with_idea};
+use super::{attempt_end, baseline};
 use crate::domain::command::{InboxFile, TargetChoice};
 use crate::domain::effect::{self, Effect};
 use crate::domain::event::{
     AttemptEnded, DaemonStarted, EffectFinished, EffectRequested, ModeSet, PauseSet, PhaseChanged,
-    SettingsLoaded, StateRepaired, TargetRewritten, TargetSettled, WarningRaised,
+    SettingsLoaded, StateRepaired, TargetRewritten, TargetSeen, TargetSettled, WarningRaised,
 };
 use crate::domain::ids::{IdeaId, Oid, RunId};
-use crate::domain::settings::Mode;
+use crate::domain::settings::{Mode, Settings};
+use crate::domain::state::baseline::Baseline;
 use crate::domain::state::checkpoint::Reason;
 use crate::domain::state::{AttemptEnd, IdeaStatus, Owed, State, UnusedWorktree, Warning};
 use crate::domain::time::Timestamp;
 
-/// A new daemon retries the cleanup that failed before.
+/// A new daemon retries the cleanup that failed before, and looks at the target again.
 pub(super) fn start(state: &mut State, started: &DaemonStarted) {
     state.owes_hooks = started.owes_hooks;
     if let Some(counters) = started.counters {
         state.counters = state.counters.at_least(counters);
     }
+    // Somebody may have moved the target while no daemon ran.
+    state.swarm.baseline.green = false;
     let owed = &mut state.owed;
     owed.worktrees.append(&mut owed.worktrees_failed);
     owed.inbox.append(&mut owed.inbox_failed);
@@ -54,6 +57,7 @@ pub(super) fn load_settings(state: &mut State, loaded: &SettingsLoaded) {
     let Some(before) = before else {
         return;
     };
+    configure_baseline(state, &before, settings);
     let same = before.quality_commands == settings.quality_commands;
     if same && before.verify == settings.verify {
         return;
@@ -64,6 +68,19 @@ pub(super) fn load_settings(state: &mut State, loaded: &SettingsLoaded) {
     for entry in &mut state.queue {
         entry.verify_next = 0;
         entry.verified = None;
+    }
+}
+
+/// Other quality commands or another target must be checked anew. Any other change may have fixed
+/// what failed.
+fn configure_baseline(state: &mut State, before: &Settings, now: &Settings) {
+    let same = before.quality_commands == now.quality_commands
+        && before.target == now.target
+        && before.baseline == now.baseline;
+    if same {
+        state.swarm.baseline.failed = None;
+    } else {
+        state.swarm.baseline = Baseline::default();
     }
 }
 
@@ -92,6 +109,12 @@ pub(super) fn settle_target(state: &mut State, settled: &TargetSettled) {
     if let Some(target) = &mut state.swarm.target {
         target.commit = settled.to.clone();
     }
+    baseline::see_target(state, &settled.to);
+}
+
+pub(super) fn see_target(state: &mut State, seen: &TargetSeen) {
+    state.swarm.target = Some(seen.clone());
+    baseline::see_target(state, &seen.commit);
 }
 
 pub(super) fn raise_warning(state: &mut State, at: Timestamp, raised: &WarningRaised) {
@@ -131,6 +154,7 @@ pub(super) fn request(state: &mut State, requested: &EffectRequested) {
         | Effect::SaveWork(_)
         | Effect::BuildMerge(_)
         | Effect::PrepareVerify(_)
+        | Effect::PrepareBaseline(_)
         | Effect::Land(_)
         | Effect::StartResolution(_)
         | Effect::FinishResolution(_)
@@ -169,6 +193,7 @@ fn tidying_failed(owed: &mut Owed, effect: Effect) {
         | Effect::SaveWork(_)
         | Effect::BuildMerge(_)
         | Effect::PrepareVerify(_)
+        | Effect::PrepareBaseline(_)
         | Effect::Land(_)
         | Effect::StartResolution(_)
         | Effect::FinishResolution(_)

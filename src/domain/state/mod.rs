@@ -7,6 +7,7 @@
 
 mod attempt;
 pub mod backlog;
+pub mod baseline;
 pub mod checkpoint;
 mod idea;
 mod merge_entry;
@@ -26,6 +27,7 @@ use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, ProfileName,
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::settings::{DayLimits, Mode, Settings};
 use crate::domain::state::backlog::Backlog;
+use crate::domain::state::baseline::Baseline;
 use crate::domain::state::checkpoint::{Checkpoint, Rollback};
 use crate::domain::state::provider::Hold;
 use crate::domain::time::Timestamp;
@@ -139,6 +141,9 @@ pub struct Swarm {
     /// resume.
     #[serde(skip_serializing_if = "DayLimits::is_none")]
     pub budget_limits: DayLimits,
+    /// What is known of the untouched target.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub baseline: Baseline,
 }
 
 /// Cleanup left by decisions. It is requested from the state, so a torn log neither loses nor

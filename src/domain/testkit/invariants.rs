@@ -291,7 +291,9 @@ fn is_landing(state: &State, id: &IdeaId) -> bool {
 
 fn queue_is_sound(state: &State) {
     let busy = state.queue.iter().filter(|entry| entry.phase.is_busy());
-    assert!(busy.count() <= 1, "two entries hold the queue");
+    let checking = state.swarm.baseline.checking.is_some();
+    let busy = busy.count() + usize::from(checking);
+    assert!(busy <= 1, "two hold the merge worktree");
     let mut ideas = BTreeSet::new();
     for entry in &state.queue {
         assert!(ideas.insert(&entry.idea), "{} is queued twice", entry.idea);
@@ -341,7 +343,10 @@ fn rests(state: &State, attempt: &Attempt, now: Timestamp) -> bool {
         }
         AttemptPhase::Starting => {
             let later = is_full(state, now) || is_being_told(state, &attempt.idea, now);
-            attempt.pre_start == Some(Passage::Asked) && later
+            // The target may have moved on to a landing that passed.
+            let settings = state.settings.as_ref().unwrap();
+            let lands = settings.requires_baseline() && state.is_pending(Effect::is_landing);
+            lands || (attempt.pre_start == Some(Passage::Asked) && later)
         }
         AttemptPhase::Gating => draining,
         AttemptPhase::ReadyToMerge => state.entry(&attempt.idea).is_some(),

@@ -19,7 +19,7 @@ pub(crate) use scenario::Scenario;
 
 use super::command::NewIdea;
 use super::ids::{AgentId, CheckpointName, IdeaId, Oid, ProfileName};
-use super::settings::{Mode, Settings};
+use super::settings::{BaselineMode, Mode, Settings};
 use super::time::Timestamp;
 
 /// When every story begins.
@@ -69,6 +69,7 @@ pub(crate) fn settings() -> Settings {
         auto_commit: true,
         quality_commands: vec!["check".into()],
         quality_timeout_ms: 600_000,
+        baseline: BaselineMode::Off,
         auto_merge: true,
         verify: true,
         conflict_retries: 2,

@@ -10,7 +10,7 @@ use crate::domain::hook::{HookName, HookSettings};
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId, ProfileName};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::scheduling;
-use crate::domain::settings::{Budget, Mode, Settings};
+use crate::domain::settings::{BaselineMode, Budget, Mode, Settings};
 use crate::domain::signal::Signal;
 use crate::domain::state::{Attempt, Idea, IdeaStatus, State};
 use crate::domain::usage::MicroUsd;
@@ -22,7 +22,8 @@ const IDEAS: usize = 12;
 pub(crate) fn help(state: &State) -> Vec<Command> {
     let mut help = Vec::new();
     let mut holds = state.accounts.values();
-    if state.swarm.phase != SwarmPhase::Running || holds.any(|hold| hold.until.is_none()) {
+    let waits = holds.any(|hold| hold.until.is_none()) || state.red_baseline().is_some();
+    if state.swarm.phase != SwarmPhase::Running || waits {
         help.push(Command::Resume);
     }
     if state.swarm.rewritten.is_some() {
@@ -327,6 +328,7 @@ pub(crate) fn some_settings(choices: &mut Choices) -> Settings {
         conflict_retries: number(choices, 3),
         stuck_threshold: 2,
         quality_commands: commands.iter().map(ToString::to_string).collect(),
+        baseline: [BaselineMode::Require, BaselineMode::Warn, BaselineMode::Off][choices.pick(3)],
         auto_commit: !choices.chance(20),
         auto_merge: !choices.chance(20),
         verify: !choices.chance(20),

@@ -63,7 +63,9 @@ fn asked(effect: &Effect) -> String {
         },
         Effect::Run(effect::Run { run, purpose, .. }) => match purpose {
             Purpose::Iteration { profile, .. } => format!("run {run} as {profile}"),
-            Purpose::Gate { command, .. } | Purpose::Verify { command, .. } => {
+            Purpose::Gate { command, .. }
+            | Purpose::Verify { command, .. }
+            | Purpose::Baseline { command, .. } => {
                 format!("run {run}: {command}")
             }
             Purpose::Hook { .. } => format!("run {run}"),
@@ -99,6 +101,9 @@ fn asked(effect: &Effect) -> String {
         }) => format!("moveTarget {target} {expected:.4} -> {commit:.4}"),
         Effect::PrepareVerify(effect::PrepareVerify { idea, commit }) => {
             format!("prepareVerify {idea} {commit:.4}")
+        }
+        Effect::PrepareBaseline(effect::PrepareBaseline { target }) => {
+            format!("prepareBaseline {target}")
         }
         Effect::Land(effect::Land {
             idea,

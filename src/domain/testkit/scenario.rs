@@ -12,9 +12,9 @@ use crate::domain::evolve::evolve;
 use crate::domain::ids::{AgentId, EffectId, IdeaId, RunId};
 use crate::domain::observation::{Observation, RunEnd, RunEndKind};
 use crate::domain::outcome::{
-    BuildMergeOutcome, CheckRollbackOutcome, CheckpointDeleted, Failure, FailureKind,
-    InboxArchived, LandOutcome, MoveTargetOutcome, Outcome, StopDelivered, VerifyReady,
-    WorktreePrepared, WorktreeReleased,
+    BaselineReady, BuildMergeOutcome, CheckRollbackOutcome, CheckpointDeleted, Failure,
+    FailureKind, InboxArchived, LandOutcome, MoveTargetOutcome, Outcome, StopDelivered,
+    VerifyReady, WorktreePrepared, WorktreeReleased,
 };
 use crate::domain::rejection::Rejection;
 use crate::domain::settings::Settings;
@@ -332,7 +332,7 @@ impl Scenario {
         let run = self.state.outbox.values().find_map(|effect| match effect {
             Effect::Run(effect::Run {
                 run,
-                purpose: Purpose::Gate { .. } | Purpose::Verify { .. },
+                purpose: Purpose::Gate { .. } | Purpose::Verify { .. } | Purpose::Baseline { .. },
                 ..
             }) => Some(run.clone()),
             _ => None,
@@ -401,6 +401,7 @@ pub(crate) fn name_of(effect: &Effect) -> &'static str {
             Purpose::Iteration { .. } => "iteration",
             Purpose::Gate { .. } => "gate",
             Purpose::Verify { .. } => "verify",
+            Purpose::Baseline { .. } => "baseline",
             Purpose::Hook { hook, .. } => hook.as_str(),
         },
         Effect::StopRun(_) => "stopRun",
@@ -408,6 +409,7 @@ pub(crate) fn name_of(effect: &Effect) -> &'static str {
         Effect::SaveWork(_) => "saveWork",
         Effect::BuildMerge(_) => "buildMerge",
         Effect::PrepareVerify(_) => "prepareVerify",
+        Effect::PrepareBaseline(_) => "prepareBaseline",
         Effect::Land(_) => "land",
         Effect::StartResolution(_) => "startResolution",
         Effect::FinishResolution(_) => "finishResolution",
@@ -491,6 +493,7 @@ pub(crate) fn good(effect: &Effect, number: u64) -> Outcome {
         }
         .into(),
         Effect::PrepareVerify(_) => VerifyReady.into(),
+        Effect::PrepareBaseline(_) => BaselineReady { commit: oid(1) }.into(),
         Effect::Land(_) => LandOutcome::Landed.into(),
         Effect::StartResolution(_) => outcomes::resolution_started(new, &["a.rs"]).into(),
         Effect::FinishResolution(_) => outcomes::resolution_finished(new).into(),

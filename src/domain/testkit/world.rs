@@ -13,12 +13,12 @@ use crate::domain::hook::HookName;
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId, Oid, RunId};
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::outcome::{
-    BuildMergeOutcome, CheckRollbackOutcome, CheckpointDeleted, Failure, FailureKind,
-    FinishResolutionOutcome, LandOutcome, LeftOut, MoveTargetOutcome, Outcome, ResolutionStarted,
-    SaveWorkOutcome, SealOutcome, StopDelivered, VerifyReady,
+    BaselineReady, BuildMergeOutcome, CheckRollbackOutcome, CheckpointDeleted, Failure,
+    FailureKind, FinishResolutionOutcome, LandOutcome, LeftOut, MoveTargetOutcome, Outcome,
+    ResolutionStarted, SaveWorkOutcome, SealOutcome, StopDelivered, VerifyReady, WorktreePrepared,
 };
-use crate::domain::state::State;
 use crate::domain::state::checkpoint::{Checkpoint, IdeaThen};
+use crate::domain::state::{Attempt, State, Task};
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -33,6 +33,8 @@ pub(crate) struct World {
     built: BTreeMap<Oid, (Oid, Oid)>,
     /// Quality commands that a merged tree passed.
     passed: BTreeMap<(Oid, Oid), BTreeSet<String>>,
+    /// Quality commands that an untouched commit of the target passed.
+    untouched: BTreeMap<Oid, BTreeSet<String>>,
     /// The merged trees to which no hook objects.
     free: BTreeSet<(Oid, Oid)>,
     /// What the merge worktree holds.
@@ -92,6 +94,31 @@ impl World {
         if let Effect::Land(effect::Land { commit, .. }) = effect {
             self.must_have_passed(state, commit);
         }
+        if let Effect::Run(effect::Run {
+            purpose: Purpose::Iteration { agent, .. },
+            ..
+        }) = effect
+        {
+            self.must_begin_on_a_passed_target(state, &state.agents[agent]);
+        }
+    }
+
+    /// No first iteration is paid for on a target that has not passed.
+    fn must_begin_on_a_passed_target(&self, state: &State, attempt: &Attempt) {
+        let settings = state.settings.as_ref().unwrap();
+        let first = attempt.iteration == 1 && attempt.task == Task::Work;
+        if !first || attempt.kept.is_some() || !settings.requires_baseline() {
+            return;
+        }
+        let base = attempt.base.as_ref().expect("its worktree is ready");
+        let merged = self.built.get(base).and_then(|of| self.passed.get(of));
+        let all = [self.untouched.get(base), merged];
+        let passed = |command: &String| all.into_iter().flatten().any(|it| it.contains(command));
+        assert!(
+            settings.quality_commands.iter().all(passed),
+            "work begins on {base}, which has not passed {:?}: {all:?}",
+            settings.quality_commands
+        );
     }
 
     /// The target never holds what the gate has not passed.
@@ -176,6 +203,7 @@ impl World {
             Effect::StopRun(it) => self.stop(it, choices)?.into(),
             Effect::BuildMerge(it) => self.build(it, choices)?.into(),
             Effect::PrepareVerify(it) => self.check_out(it, choices)?.into(),
+            Effect::PrepareBaseline(_) => self.check_out_target(choices)?.into(),
             Effect::Land(it) => self.land(it, choices)?.into(),
             Effect::StartResolution(_) => self.start_resolution(choices)?.into(),
             Effect::FinishResolution(_) => self.finish_resolution(choices)?.into(),
@@ -187,7 +215,7 @@ impl World {
             Effect::MoveTarget(it) => self.go_back(it, choices)?.into(),
             Effect::PrepareWorktree(it) => {
                 self.must_be_kept(it);
-                tidied(effect, choices)?
+                self.prepare(it, choices)?.into()
             }
             Effect::ReleaseWorktree(_) | Effect::ArchiveInbox(_) => tidied(effect, choices)?,
         })
@@ -215,6 +243,42 @@ impl World {
         }
         self.checked_out = Some(effect.commit.clone());
         Ok(VerifyReady)
+    }
+
+    fn check_out_target(&mut self, choices: &mut Choices) -> Result<BaselineReady, Failure> {
+        if choices.chance(10) {
+            return Err(cannot(choices));
+        }
+        let commit = self.tip();
+        self.checked_out = Some(commit.clone());
+        Ok(BaselineReady { commit })
+    }
+
+    /// Where the target stands, from the first look on.
+    fn tip(&mut self) -> Oid {
+        let tip = match self.target.clone() {
+            Some(tip) => tip,
+            None => self.commit(),
+        };
+        self.target = Some(tip.clone());
+        tip
+    }
+
+    /// A new worktree begins where the target stands.
+    fn prepare(
+        &mut self,
+        effect: &effect::PrepareWorktree,
+        choices: &mut Choices,
+    ) -> Result<WorktreePrepared, Failure> {
+        if choices.chance(5) {
+            return Err(cannot(choices));
+        }
+        let base = match &effect.from {
+            Some(kept) => kept.base.clone(),
+            None => self.tip(),
+        };
+        let head = base.clone();
+        Ok(WorktreePrepared { head, base })
     }
 
     fn start_resolution(&mut self, choices: &mut Choices) -> Result<ResolutionStarted, Failure> {
@@ -442,6 +506,11 @@ impl World {
             return Err(cannot(choices));
         }
         let how = self.how(run, choices);
+        if let (Purpose::Baseline { command, .. }, true) = (purpose, how == exit(0)) {
+            let commit = self.checked_out.clone().expect("nothing is checked out");
+            let passed = self.untouched.entry(commit).or_default();
+            passed.insert(command.clone());
+        }
         if let (Purpose::Verify { command, .. }, true) = (purpose, how == exit(0)) {
             let made_of = self
                 .checked_out

@@ -14,7 +14,8 @@ use strum::VariantNames as _;
 use crate::domain::command::{IdeaEdit, InboxFile, NewIdea, TargetChoice};
 use crate::domain::effect::{self, ConflictLevel, Effect, KeptWorktree, Landing, Purpose, Saved};
 use crate::domain::event::{
-    AgentRedirected, AttemptEnded, AttemptMoved, AttemptSealed, CheckpointDeleted, CheckpointMade,
+    AgentRedirected, AttemptEnded, AttemptMoved, AttemptSealed, BaselineCleared, BaselineFailed,
+    BaselinePassed, BaselineReady, BaselineStarted, CheckpointDeleted, CheckpointMade,
     ClockWentBack, ConflictLaidOut, ConflictSettled, DaemonStarted, EffectFinished,
     EffectRequested, EndingAsked, Event, FoundLanding, GateFailed, GatePassed, GateStarted,
     HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut,
@@ -31,7 +32,7 @@ use crate::domain::hook::{HookName, HookSettings};
 use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, RunId};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::observation::{RunEnd, RunEndKind};
-use crate::domain::settings::{Mode, Settings};
+use crate::domain::settings::{BaselineMode, Mode, Settings};
 use crate::domain::signal::Signal;
 use crate::domain::state::checkpoint::{
     Checkpoint, IdeaThen, Reason, Rollback, RollbackStep, SavedWork,
@@ -174,7 +175,16 @@ fn idea_samples() -> Vec<Event> {
             branch: "agent/ed-001/idea-003".into(),
             worktree: "ed-001-idea-003".into(),
         }),
-        Event::IdeaLanded(IdeaLanded { id, commit: oid(3) }),
+        Event::IdeaLanded(IdeaLanded {
+            id: id.clone(),
+            commit: oid(3),
+            checked: false,
+        }),
+        Event::IdeaLanded(IdeaLanded {
+            id,
+            commit: oid(3),
+            checked: true,
+        }),
     ]
 }
 
@@ -747,6 +757,7 @@ fn samples() -> Vec<Event> {
     all.extend(checkpoint_samples());
     all.extend(repair_samples());
     all.extend(hook_samples());
+    all.extend(baseline_samples());
     all
 }
 
@@ -823,6 +834,67 @@ fn hook_samples() -> Vec<Event> {
                 seq: 41,
                 agent: None,
                 idea: None,
+            }),
+        }),
+    ]
+}
+
+fn baseline_samples() -> Vec<Event> {
+    let failed = BaselineFailed {
+        commit: Some(oid(3)),
+        command: Some("cargo test".into()),
+        how: "exit code 101".into(),
+        output: Some("no such module".into()),
+        run: Some(run("baseline-1")),
+        not_before: START,
+    };
+    let checked = |baseline| {
+        Event::SettingsLoaded(SettingsLoaded {
+            hash: "00".into(),
+            settings: Box::new(Settings {
+                baseline,
+                ..settings()
+            }),
+        })
+    };
+    vec![
+        checked(BaselineMode::Require),
+        checked(BaselineMode::Warn),
+        Event::BaselineReady(BaselineReady { commit: oid(3) }),
+        Event::BaselineStarted(BaselineStarted {
+            index: 0,
+            run: run("baseline-1"),
+        }),
+        Event::BaselinePassed(BaselinePassed {
+            commit: oid(3),
+            index: 0,
+            last: false,
+        }),
+        Event::BaselinePassed(BaselinePassed {
+            commit: oid(3),
+            index: 1,
+            last: true,
+        }),
+        Event::BaselineFailed(BaselineFailed {
+            commit: None,
+            command: None,
+            output: None,
+            run: None,
+            ..failed.clone()
+        }),
+        Event::BaselineFailed(failed),
+        Event::BaselineCleared(BaselineCleared {}),
+        Event::EffectRequested(EffectRequested {
+            id: EffectId(11),
+            effect: call_of(Purpose::Baseline {
+                index: 0,
+                command: "cargo test".into(),
+            }),
+        }),
+        Event::EffectRequested(EffectRequested {
+            id: EffectId(12),
+            effect: Effect::PrepareBaseline(effect::PrepareBaseline {
+                target: "main".into(),
             }),
         }),
     ]

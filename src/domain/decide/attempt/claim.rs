@@ -8,8 +8,7 @@ use super::provider;
 use crate::domain::decide::checkpoints;
 use crate::domain::decide::decision::Plan;
 use crate::domain::event::IdeaClaimed;
-use crate::domain::ids::AgentId;
-use crate::domain::ids::ProfileName;
+use crate::domain::ids::{AgentId, IdeaId, ProfileName};
 use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::scheduling;
 use crate::domain::settings::Settings;
@@ -38,12 +37,10 @@ pub(crate) fn reserved(plan: &mut Plan<'_>, settings: &Settings) {
 
 fn claim(plan: &mut Plan<'_>, settings: &Settings, wanted: impl Fn(&Idea) -> bool) {
     let state = plan.state;
-    if !may_start(plan) || checkpoints::holds_autopilot(state, settings) {
+    if state.awaits_baseline() {
         return;
     }
-    let served =
-        |idea: &Idea| !provider::is_held(state, settings, settings.profile_for(idea), plan.now);
-    let Some(id) = scheduling::next(state, plan.now, served) else {
+    let Some(id) = candidate(plan, settings) else {
         return;
     };
     let Some(idea) = state.ideas.get(&id).filter(|idea| wanted(idea)) else {
@@ -59,6 +56,22 @@ fn claim(plan: &mut Plan<'_>, settings: &Settings, wanted: impl Fn(&Idea) -> boo
         id,
         agent,
     });
+}
+
+/// The idea that would start next, but for the check of the target.
+fn candidate(plan: &Plan<'_>, settings: &Settings) -> Option<IdeaId> {
+    let state = plan.state;
+    if !may_start(plan) || checkpoints::holds_autopilot(state, settings) {
+        return None;
+    }
+    let served =
+        |idea: &Idea| !provider::is_held(state, settings, settings.profile_for(idea), plan.now);
+    scheduling::next(state, plan.now, served)
+}
+
+/// Whether an idea would start now if the target had passed its check.
+pub(crate) fn has_candidate(plan: &Plan<'_>, settings: &Settings) -> bool {
+    plan.state.slots_free() > 0 && candidate(plan, settings).is_some()
 }
 
 /// Name of the kept worktree if a conversation continues: agents' programs find conversations by

@@ -7,7 +7,7 @@ use super::outcomes::time_out;
 use super::provider;
 use crate::domain::decide::advance::may_merge;
 use crate::domain::decide::decision::Plan;
-use crate::domain::decide::{budget, hooks};
+use crate::domain::decide::{baseline, budget, hooks};
 use crate::domain::effect::{self, Effect, Purpose};
 use crate::domain::event::IterationStarted;
 use crate::domain::ids::{AgentId, RunId};
@@ -72,9 +72,12 @@ pub(crate) fn must_wait(plan: &Plan<'_>, attempt: &Attempt, settings: &Settings)
     provider::is_held(plan.state, settings, profile, plan.now)
 }
 
-/// Starts the iteration, but first asks the `pre-start` hook if it is the attempt's first.
+/// Starts the iteration. If it is the attempt's first, the target must have passed its check, and
+/// the `pre-start` hook is asked.
 fn begin_or_ask(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, settings: &Settings) {
-    if hooks::may_begin(plan, agent, attempt, settings) {
+    if baseline::may_begin(plan, agent, attempt, settings)
+        && hooks::may_begin(plan, agent, attempt, settings)
+    {
         begin_iteration(plan, agent, attempt, settings);
     }
 }

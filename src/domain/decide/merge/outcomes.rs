@@ -5,7 +5,7 @@
 //! any phase: that the target contains the work.
 
 use super::conflict::{back_to_work, conflicted, may_resolve};
-use super::queue::request_finish;
+use super::queue::{next_check, request_finish};
 use crate::domain::command::TargetChoice;
 use crate::domain::decide::attempt::outcomes::{ask_end, fail};
 use crate::domain::decide::attempt::run_end::{failure_of, is_stopped, run_ended};
@@ -25,6 +25,7 @@ use crate::domain::outcome::{
     BuildMergeOutcome, CheckoutBlocked, Failure, LandOutcome, VerifyReady,
 };
 use crate::domain::rejection::Rejection;
+use crate::domain::settings::Settings;
 use crate::domain::state::{AttemptEnd, Ending, Feedback, IdeaStatus, MergeEntry, State, Waits};
 
 /// Time until a merge checks again whether a checkout is still blocked.
@@ -283,10 +284,11 @@ pub(crate) fn landed(
 /// Records that the target contains the work: a fact in any phase. The log may know it already, but
 /// not that the attempt ended.
 fn has_landed(plan: &mut Plan<'_>, id: &IdeaId, commit: &Oid) {
-    if plan.entry(id).is_some() {
+    if let Some(entry) = plan.entry(id) {
         plan.emit(IdeaLanded {
             id: id.clone(),
             commit: commit.clone(),
+            checked: is_checked(plan.state, entry),
         });
     }
     let Some((agent, _)) = plan.state.attempt_at(id) else {
@@ -304,6 +306,13 @@ fn has_landed(plan: &mut Plan<'_>, id: &IdeaId, commit: &Oid) {
             keep_worktree: !cleanup,
         },
     );
+}
+
+/// Whether its merged tree passed the present quality commands.
+fn is_checked(state: &State, entry: &MergeEntry) -> bool {
+    let checks = |settings: &&Settings| settings.verify && settings.checks_baseline();
+    let settings = state.settings.as_deref().filter(checks);
+    settings.is_some_and(|settings| next_check(entry, settings).is_none())
 }
 
 fn entry_of<'a>(plan: &Plan<'a>, id: &IdeaId, verb: &str) -> Result<&'a MergeEntry, Rejection> {

@@ -51,10 +51,11 @@ pub(crate) fn build(plan: &mut Plan<'_>, settings: &Settings) {
     if let Some(entry) = idle_in(state, MergePhase::Building) {
         return request_build(plan, entry, settings);
     }
-    // In a torn log an effect can outlive its entry's phase.
-    let busy = state.queue.iter().any(|entry| entry.phase.is_busy())
-        || state.is_pending(Effect::holds_queue);
-    if busy || !may_merge(state) || state.swarm.rewritten.is_some() {
+    if is_busy(state)
+        || state.swarm.baseline.checking.is_some()
+        || !may_merge(state)
+        || state.swarm.rewritten.is_some()
+    {
         return;
     }
     let now = plan.now;
@@ -62,6 +63,12 @@ pub(crate) fn build(plan: &mut Plan<'_>, settings: &Settings) {
     if let Some(entry) = waiting.find(|entry| is_eligible(state, entry, now)) {
         plan.move_merge(&entry.idea, MergeInput::Build);
     }
+}
+
+/// Whether an entry, or an effect, uses the target or the merge worktree. In a torn log an effect
+/// can outlive its entry's phase.
+pub(crate) fn is_busy(state: &State) -> bool {
+    state.queue.iter().any(|entry| entry.phase.is_busy()) || state.is_pending(Effect::holds_queue)
 }
 
 fn request_build(plan: &mut Plan<'_>, entry: &MergeEntry, settings: &Settings) {
@@ -134,7 +141,7 @@ pub(crate) fn verify(plan: &mut Plan<'_>, settings: &Settings) {
 }
 
 /// Next command that the merged tree must pass.
-fn next_check<'a>(entry: &MergeEntry, settings: &'a Settings) -> Option<&'a String> {
+pub(super) fn next_check<'a>(entry: &MergeEntry, settings: &'a Settings) -> Option<&'a String> {
     let command = settings.quality_commands.get(entry.verify_next);
     command.filter(|_| settings.verify && !is_verified(entry))
 }

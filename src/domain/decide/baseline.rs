@@ -1,0 +1,233 @@
+//! Checks the untouched target before work is paid for: the quality commands run on it once, in the
+//! merge worktree, before the first iteration of any idea.
+//!
+//! Invariant: under `checks.baseline: "require"`, no first iteration begins on a commit of the
+//! target that has not passed. A run that was stopped, or whose runner was killed, is no result.
+//! `advance` calls [`check`] and [`may_begin`]; claiming asks the state.
+
+use super::attempt::claim;
+use super::attempt::iterations::may_start;
+use super::attempt::run_end::{failure_of, is_stopped, run_ended};
+use super::decision::{End, Plan, shorten};
+use super::environment_faults::{hold_for, nobodys_fault};
+use super::merge::outcomes::LOST_RUNS;
+use super::merge::queue;
+use crate::domain::effect::{self, Effect, Purpose};
+use crate::domain::event::{
+    self, BaselineCleared, BaselineFailed, BaselinePassed, BaselineStarted,
+};
+use crate::domain::ids::{AgentId, Oid, RunId};
+use crate::domain::observation::{RunEnd, RunEndKind};
+use crate::domain::outcome::{BaselineReady, Failure};
+use crate::domain::settings::{BaselineMode, Settings};
+use crate::domain::state::baseline::{BaselineCheck, BaselineFailure, RUN_OWNER};
+use crate::domain::state::{Attempt, AttemptEnd, IdeaStatus, State, Task};
+use crate::domain::time::Timestamp;
+
+/// Time until a failed check is repeated; it doubles.
+const WAIT_MS: i64 = 30_000;
+const WAIT_MAX_MS: i64 = 600_000;
+
+/// Takes the next step of the check: checks the target out, or runs the next quality command.
+pub(super) fn check(plan: &mut Plan<'_>, settings: &Settings) {
+    let state = plan.state;
+    if state.is_pending(Effect::is_baseline) {
+        return;
+    }
+    let wanted = settings.checks_baseline() && may_start(plan);
+    match &state.swarm.baseline.checking {
+        // The merge worktree is free again; the check begins anew when work may begin.
+        Some(_) if !wanted => plan.emit(BaselineCleared {}),
+        Some(check) => run_next(plan, check, settings),
+        None => {
+            if wanted && is_due(plan, settings) && !queue::is_busy(state) {
+                begin(plan, settings);
+            }
+        }
+    }
+}
+
+/// Whether the target's last known commit must be checked now.
+fn is_due(plan: &Plan<'_>, settings: &Settings) -> bool {
+    let baseline = &plan.state.swarm.baseline;
+    let waits = |failed: &BaselineFailure| match settings.baseline {
+        BaselineMode::Require => failed.not_before > plan.now,
+        // Nobody waits for it, so it is not repeated until something has changed.
+        BaselineMode::Warn | BaselineMode::Off => true,
+    };
+    !baseline.green && !baseline.failed.as_ref().is_some_and(waits)
+}
+
+/// Checks the target out, if an idea is about to begin.
+fn begin(plan: &mut Plan<'_>, settings: &Settings) {
+    if claim::has_candidate(plan, settings) {
+        plan.request(effect::PrepareBaseline {
+            target: settings.target.clone(),
+        });
+    }
+}
+
+fn run_next(plan: &mut Plan<'_>, check: &BaselineCheck, settings: &Settings) {
+    let index = check.next;
+    let Some(command) = settings.quality_commands.get(index) else {
+        return plan.emit(BaselineCleared {});
+    };
+    let run = plan.run_id(&format!("{RUN_OWNER}-{}", index + 1));
+    plan.emit(BaselineStarted {
+        index,
+        run: run.clone(),
+    });
+    let purpose = Purpose::Baseline {
+        index,
+        command: command.clone(),
+    };
+    plan.request_run(run, purpose, settings.quality_timeout_ms);
+}
+
+/// When a failed check is repeated.
+pub(super) fn deadline(state: &State) -> Option<Timestamp> {
+    state.red_baseline().map(|failed| failed.not_before)
+}
+
+/// Handles the check-out of the target.
+pub(super) fn ready(
+    plan: &mut Plan<'_>,
+    effect: &effect::PrepareBaseline,
+    outcome: Result<BaselineReady, Failure>,
+) {
+    let settings = plan.state.settings.as_deref();
+    // The configuration may have changed since; then another check-out is requested.
+    if settings.is_none_or(|it| !it.checks_baseline() || it.target != effect.target) {
+        return;
+    }
+    let failure = match outcome {
+        Ok(BaselineReady { commit }) => return plan.emit(event::BaselineReady { commit }),
+        Err(failure) => failure,
+    };
+    if let Some(fault) = nobodys_fault(&failure) {
+        return hold_for(plan, fault);
+    }
+    let not_before = again_at(plan);
+    plan.emit(BaselineFailed {
+        commit: None,
+        command: None,
+        how: shorten(&failure.message),
+        output: None,
+        run: None,
+        not_before,
+    });
+}
+
+/// Time of the next check after a failed one; the wait grows.
+fn again_at(plan: &Plan<'_>) -> Timestamp {
+    let failed = plan.state.swarm.baseline.failed.as_ref();
+    let tries = failed.map_or(0, |failed| failed.tries);
+    let wait = WAIT_MS << tries.min(16);
+    plan.now.plus_millis(wait.min(WAIT_MAX_MS))
+}
+
+/// Handles the end of a quality command on the untouched target.
+pub(super) fn command_over(
+    plan: &mut Plan<'_>,
+    run: &RunId,
+    index: usize,
+    command: &str,
+    outcome: &Result<RunEnd, Failure>,
+) {
+    let end = run_ended(plan, run, outcome);
+    let state = plan.state;
+    let baseline = &state.swarm.baseline;
+    let of_run = |check: &&BaselineCheck| check.run.as_ref() == Some(run);
+    // The quality commands or the target branch have changed: the check begins anew.
+    let (Some(check), Some(settings)) = (
+        baseline.checking.as_ref().filter(of_run),
+        state.settings.as_deref(),
+    ) else {
+        return;
+    };
+    if let Some(fault) = outcome.as_ref().err().and_then(nobodys_fault) {
+        return hold_for(plan, fault);
+    }
+    match failure_of(&end.how) {
+        None if matches!(end.how, RunEndKind::Exited { .. }) => plan.emit(BaselinePassed {
+            commit: check.commit.clone(),
+            index,
+            last: index + 1 >= settings.quality_commands.len(),
+        }),
+        None if end.how == RunEndKind::Lost && baseline.lost_runs + 1 >= LOST_RUNS => {
+            let how = format!("its runner was killed {LOST_RUNS} times in a row");
+            failed(plan, check, run, command, (how, None));
+        }
+        Some(how) if !is_stopped(state, run, &end.how) => {
+            failed(plan, check, run, command, (how, end.last_words));
+        }
+        // Stopped or lost: not judged; the target is checked out and checked again.
+        _ => plan.emit(BaselineCleared {}),
+    }
+}
+
+fn failed(
+    plan: &mut Plan<'_>,
+    check: &BaselineCheck,
+    run: &RunId,
+    command: &str,
+    (how, output): (String, Option<String>),
+) {
+    let not_before = again_at(plan);
+    plan.emit(BaselineFailed {
+        commit: Some(check.commit.clone()),
+        command: Some(shorten(command)),
+        how: shorten(&how),
+        output: output.as_deref().map(shorten),
+        run: Some(run.clone()),
+        not_before,
+    });
+}
+
+/// Forgets a failed or interrupted check, so that the target is checked at once when work is about
+/// to begin: somebody may have fixed the cause.
+pub(super) fn check_again(plan: &mut Plan<'_>) {
+    let baseline = &plan.state.swarm.baseline;
+    let idle = |check: &BaselineCheck| check.run.is_none();
+    if baseline.failed.is_some() || baseline.checking.as_ref().is_some_and(idle) {
+        plan.emit(BaselineCleared {});
+    }
+}
+
+/// The target was looked up while its check stands failed: another commit is checked at once.
+pub(super) fn target_at(plan: &mut Plan<'_>, commit: &Oid) {
+    let failed = plan.state.swarm.baseline.failed.as_ref();
+    let checked = failed.and_then(|failed| failed.commit.as_ref());
+    if checked.is_some_and(|checked| checked != commit) {
+        check_again(plan);
+    }
+}
+
+/// Whether the attempt may begin its first iteration. If the commit that it starts from has not
+/// passed, its idea waits again, without a worktree: the next attempt starts from where the target
+/// is then. Earlier work is kept, and only the target must have passed.
+pub(super) fn may_begin(
+    plan: &mut Plan<'_>,
+    agent: &AgentId,
+    attempt: &Attempt,
+    settings: &Settings,
+) -> bool {
+    let first = attempt.iteration == 0 && attempt.task == Task::Work;
+    if !first || !settings.requires_baseline() {
+        return true;
+    }
+    let baseline = &plan.state.swarm.baseline;
+    let passed = match (&attempt.kept, &attempt.base) {
+        (None, Some(base)) => baseline.passed.contains(base),
+        (Some(_), _) | (None, None) => baseline.green,
+    };
+    // A landing may have moved the target before the log says so.
+    if !passed && !plan.state.is_pending(Effect::is_landing) {
+        let end = End {
+            keep_worktree: attempt.kept.is_some(),
+            ..End::keeping(AttemptEnd::Released, IdeaStatus::Pending, None)
+        };
+        plan.end(agent, end);
+    }
+    passed
+}

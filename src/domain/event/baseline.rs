@@ -1,0 +1,59 @@
+//! Events about the check of the untouched target before work begins.
+
+#![allow(missing_docs)] // the variants of `Event` describe the structs, field names most fields
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::ids::{Oid, RunId};
+use crate::domain::time::Timestamp;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BaselineReady {
+    /// Commit of the target.
+    pub commit: Oid,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BaselineStarted {
+    /// Index in the quality commands, from 0.
+    pub index: usize,
+    pub run: RunId,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BaselinePassed {
+    /// Commit of the target.
+    pub commit: Oid,
+    /// Index in the quality commands, from 0.
+    pub index: usize,
+    /// Whether it was the last one, so that work may begin.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub last: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BaselineFailed {
+    /// Commit of the target; absent if it could not be checked out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<Oid>,
+    /// Quality command that failed; absent if the target could not be checked out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// How it failed, for people.
+    pub how: String,
+    /// End of its output, as one line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// Run with all of the output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    /// When swarm checks again by itself.
+    pub not_before: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BaselineCleared {}

@@ -1,0 +1,113 @@
+//! Folds what is known of the untouched target.
+
+use super::attempt::count_lost;
+use crate::domain::event::{
+    BaselineFailed, BaselinePassed, BaselineReady, BaselineStarted, RunEnded,
+};
+use crate::domain::ids::Oid;
+use crate::domain::state::State;
+use crate::domain::state::baseline::{Baseline, BaselineCheck, BaselineFailure};
+
+/// Number of passed commits that are remembered: attempts may begin from an earlier one while
+/// others land.
+const PASSED: usize = 20;
+
+/// A commit that passed before is not checked again.
+pub(super) fn check_out(state: &mut State, ready: &BaselineReady) {
+    let baseline = &mut state.swarm.baseline;
+    if baseline.passed.contains(&ready.commit) {
+        pass(baseline, &ready.commit);
+    } else {
+        baseline.checking = Some(BaselineCheck {
+            commit: ready.commit.clone(),
+            next: 0,
+            run: None,
+        });
+    }
+}
+
+pub(super) fn start(state: &mut State, started: &BaselineStarted) {
+    state.counters.runs += 1;
+    if let Some(check) = &mut state.swarm.baseline.checking {
+        check.run = Some(started.run.clone());
+    }
+}
+
+pub(super) fn end_run(state: &mut State, ended: &RunEnded) {
+    let baseline = &mut state.swarm.baseline;
+    let of_run = |check: &&mut BaselineCheck| check.run.as_ref() == Some(&ended.run);
+    if let Some(check) = baseline.checking.as_mut().filter(of_run) {
+        check.run = None;
+        count_lost(&mut baseline.lost_runs, &ended.end);
+    }
+}
+
+pub(super) fn pass_command(state: &mut State, passed: &BaselinePassed) {
+    let baseline = &mut state.swarm.baseline;
+    if passed.last {
+        pass(baseline, &passed.commit);
+    } else if let Some(check) = &mut baseline.checking {
+        check.next = passed.index + 1;
+    }
+}
+
+pub(super) fn fail(state: &mut State, failed: &BaselineFailed) {
+    let baseline = &mut state.swarm.baseline;
+    let before = baseline.failed.as_ref().map_or(0, |failed| failed.tries);
+    baseline.failed = Some(BaselineFailure {
+        commit: failed.commit.clone(),
+        command: failed.command.clone(),
+        how: failed.how.clone(),
+        output: failed.output.clone(),
+        run: failed.run.clone(),
+        not_before: failed.not_before,
+        tries: before + 1,
+    });
+    baseline.green = false;
+    baseline.checking = None;
+    baseline.lost_runs = 0;
+}
+
+/// The check begins anew, except that a command that is running goes on.
+pub(super) fn clear(state: &mut State) {
+    let baseline = &mut state.swarm.baseline;
+    baseline.failed = None;
+    let running = |check: &BaselineCheck| check.run.is_some();
+    baseline.checking = baseline.checking.take().filter(running);
+}
+
+/// The target was seen at this commit.
+pub(super) fn see_target(state: &mut State, commit: &Oid) {
+    let baseline = &mut state.swarm.baseline;
+    baseline.green = baseline.passed.contains(commit);
+    let same = |failed: &BaselineFailure| failed.commit.as_ref() == Some(commit);
+    baseline.failed = baseline.failed.take().filter(same);
+}
+
+/// A new attempt begins at this commit of the target. An older one that passed says nothing about
+/// where the target is now.
+pub(super) fn see_base(state: &mut State, base: &Oid) {
+    if !state.swarm.baseline.passed.contains(base) {
+        see_target(state, base);
+    }
+}
+
+/// The target is now at a commit that swarm landed.
+pub(super) fn land(state: &mut State, commit: &Oid, checked: bool) {
+    if checked {
+        pass(&mut state.swarm.baseline, commit);
+    } else {
+        see_target(state, commit);
+    }
+}
+
+fn pass(baseline: &mut Baseline, commit: &Oid) {
+    baseline.passed.retain(|passed| passed != commit);
+    baseline.passed.push(commit.clone());
+    let over = baseline.passed.len().saturating_sub(PASSED);
+    baseline.passed.drain(..over);
+    baseline.green = true;
+    baseline.failed = None;
+    baseline.checking = None;
+    baseline.lost_runs = 0;
+}

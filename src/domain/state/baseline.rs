@@ -1,0 +1,89 @@
+//! What is known of the untouched target: which of its commits passed the quality commands, and how
+//! the last check failed.
+//!
+//! Invariant: only [`evolve`](crate::domain::evolve) changes it. `green` means that the last commit
+//! at which the target was seen is in `passed`. A change of the quality commands or of the target
+//! branch resets everything.
+
+use serde::{Deserialize, Serialize};
+
+use super::{State, is_false, is_zero};
+use crate::domain::ids::{Oid, RunId};
+use crate::domain::settings::Settings;
+use crate::domain::time::Timestamp;
+
+/// What the runs of the check are named after, as other runs are after their agent or idea.
+pub const RUN_OWNER: &str = "baseline";
+
+/// The check of the untouched target.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Baseline {
+    /// Commits of the target that passed the present quality commands, newest last; at most 20.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub passed: Vec<Oid>,
+    /// Whether the target, as last seen, passed.
+    #[serde(skip_serializing_if = "is_false")]
+    pub green: bool,
+    /// How the last check failed; `None` if it passed, or if its result no longer holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed: Option<BaselineFailure>,
+    /// The check in progress. While it is set, the merge worktree holds its commit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checking: Option<BaselineCheck>,
+    /// Quality commands in a row whose runner was killed.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub lost_runs: u32,
+}
+
+/// A check of the untouched target in progress.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BaselineCheck {
+    /// Commit of the target.
+    pub commit: Oid,
+    /// Index of the next quality command, from 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub next: usize,
+    /// Run of the current quality command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+}
+
+/// How the check of the untouched target failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BaselineFailure {
+    /// Commit of the target; `None` if it could not be checked out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<Oid>,
+    /// Quality command that failed; `None` if the target could not be checked out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// How it failed, for people.
+    pub how: String,
+    /// End of its output, as one line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// Its run, which has all of the output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    /// When swarm checks again by itself.
+    pub not_before: Timestamp,
+    /// Failed checks in a row.
+    pub tries: u32,
+}
+
+impl State {
+    /// Whether nothing may begin before the target has passed its check.
+    pub fn awaits_baseline(&self) -> bool {
+        let settings = self.settings.as_deref();
+        settings.is_some_and(Settings::requires_baseline) && !self.swarm.baseline.green
+    }
+
+    /// Why nothing may begin: the failed check of the target.
+    pub fn red_baseline(&self) -> Option<&BaselineFailure> {
+        let failed = self.swarm.baseline.failed.as_ref();
+        failed.filter(|_| self.awaits_baseline())
+    }
+}

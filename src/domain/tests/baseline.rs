@@ -1,0 +1,343 @@
+//! The check of the untouched target before work begins.
+
+use insta::assert_snapshot;
+
+use crate::domain::command::Command;
+use crate::domain::effect::Effect;
+use crate::domain::lifecycle::AttemptPhase;
+use crate::domain::observation::{Observation, RunEndKind};
+use crate::domain::outcome::{BaselineReady, FailureKind, LandOutcome, WorktreePrepared};
+use crate::domain::retention::{Need, Needs, Verdict};
+use crate::domain::settings::{BaselineMode, Mode, Settings};
+use crate::domain::state::IdeaStatus;
+use crate::domain::testkit::scenario::exit;
+use crate::domain::testkit::{Scenario, agent, idea, oid};
+use crate::view::{self, Rest};
+
+fn required(settings: &mut Settings) {
+    settings.baseline = BaselineMode::Require;
+}
+
+/// An idea is about to begin, and the target at commit 1 is being checked.
+fn checking() -> Scenario {
+    let mut s = Scenario::with(required);
+    s.add("one").answer("prepareBaseline", at(1)).quietly();
+    s
+}
+
+fn red() -> Scenario {
+    let mut s = checking();
+    s.check(exit(1)).quietly();
+    s
+}
+
+fn at(commit: u64) -> BaselineReady {
+    BaselineReady {
+        commit: oid(commit),
+    }
+}
+
+fn worktree(s: &mut Scenario, base: u64) {
+    let prepared = WorktreePrepared {
+        head: oid(base),
+        base: oid(base),
+    };
+    s.answer("prepareWorktree", prepared);
+}
+
+fn is_claimed(s: &Scenario) -> bool {
+    s.idea(1).status == IdeaStatus::Active
+}
+
+#[test]
+fn the_target_is_checked_once_before_the_first_idea_begins() {
+    let mut s = Scenario::with(required);
+    assert!(
+        s.pending("prepareBaseline").is_none(),
+        "nothing is to begin"
+    );
+    s.add("one").answer("prepareBaseline", at(1)).check(exit(0));
+    assert_snapshot!(s.then(), @r"
+    ideaAdded {id: idea-001, idea: {after: [], priority: 0, tags: [], text: one}}
+    ask #1 prepareBaseline main
+    baselineReady {commit: 0001}
+    end #1
+    baselineStarted {index: 0, run: r0001-baseline-1}
+    ask #2 run r0001-baseline-1: check
+    run r0001-baseline-1 Exited { code: 0 }
+    baselinePassed {commit: 0001, index: 0, last: true}
+    end #2
+    ideaClaimed {agent: ed-001, attempt: 1, branch: agent/ed-001/idea-001, id: idea-001, profile: ed, worktree: ed-001-idea-001}
+    ask #3 prepareWorktree ed-001
+    ");
+    s.add("two");
+    assert!(s.pending("prepareBaseline").is_none());
+    s.well_until("iteration");
+}
+
+#[test]
+fn a_red_target_holds_every_idea_and_says_why() {
+    let s = red();
+    assert!(!is_claimed(&s) && s.state.outbox.is_empty());
+    assert_eq!(view::rest(&s.state), Rest::NeedsPerson);
+    let need = &view::needs_you(&s.state)[0];
+    assert_eq!(need.kind, "target");
+    let expected = "no idea begins: `check` fails on main at 0001000000, before any work (exit \
+        code 1). swarm checks again by itself, after growing waits and when the branch or the \
+        configuration changes";
+    assert_eq!(need.message, expected);
+    assert_snapshot!(need.commands.join("\n"), @r"
+    tail -n 50 .swarm/runs/r0001-baseline-1/stdout.log .swarm/runs/r0001-baseline-1/stderr.log
+    swarm resume   # after the fix: checks again at once
+    ");
+}
+
+#[test]
+fn the_output_of_a_failed_check_stays_until_another_one_passes() {
+    let mut s = red();
+    let verdict = |s: &Scenario| Needs::of(&s.state).run(&"r0001-baseline-1".parse().unwrap());
+    assert_eq!(verdict(&s), Verdict::Needed(Need::Unfinished));
+    s.command(Command::Resume);
+    s.answer("prepareBaseline", at(1)).check(exit(0));
+    assert_eq!(verdict(&s), Verdict::Over(None));
+}
+
+#[test]
+fn what_a_person_did_while_no_daemon_ran_is_seen_before_anything_begins() {
+    let mut s = checking();
+    s.check(exit(0)).all_goes_well().restart().add("two");
+    assert!(s.pending("prepareWorktree").is_none());
+    s.answer("prepareBaseline", at(2)).check(exit(1));
+    assert_eq!(s.idea(2).status, IdeaStatus::Pending);
+}
+
+#[test]
+fn a_red_target_is_checked_again_after_growing_waits() {
+    let mut s = red();
+    let mut waits = Vec::new();
+    for _ in 0..7 {
+        let before = s.now;
+        s.wait_for_deadline();
+        waits.push(s.now.since(before) / 1_000);
+        s.answer("prepareBaseline", at(1)).check(exit(1));
+    }
+    assert_eq!(waits, [30, 60, 120, 240, 480, 600, 600]);
+    s.wait_for_deadline();
+    s.answer("prepareBaseline", at(1)).check(exit(0));
+    assert!(is_claimed(&s) && view::needs_you(&s.state).is_empty());
+}
+
+#[test]
+fn whatever_may_have_fixed_it_checks_at_once() {
+    let mut s = red();
+    s.command(Command::Resume);
+    s.answer("prepareBaseline", at(1)).check(exit(1)).restart();
+    s.answer("prepareBaseline", at(1)).check(exit(1));
+    s.load(|settings| settings.quality_timeout_ms += 1);
+    s.answer("prepareBaseline", at(1)).check(exit(1));
+    s.when(Observation::TargetAt { commit: oid(1) });
+    assert!(s.pending("prepareBaseline").is_none(), "it did not move");
+    s.when(Observation::TargetAt { commit: oid(2) });
+    s.answer("prepareBaseline", at(2)).check(exit(0));
+    assert!(is_claimed(&s));
+}
+
+#[test]
+fn every_command_must_pass_and_other_commands_are_checked_anew() {
+    let mut s = Scenario::with(|settings| {
+        required(settings);
+        settings.quality_commands = vec!["check".into(), "lint".into()];
+    });
+    s.add("one").answer("prepareBaseline", at(1)).check(exit(0));
+    assert!(!is_claimed(&s));
+    // Its end says nothing about the new commands.
+    s.load(|settings| settings.quality_commands = vec!["lint".into()]);
+    s.check(exit(1));
+    s.answer("prepareBaseline", at(1));
+    assert!(!is_claimed(&s));
+    s.check(exit(0));
+    assert!(is_claimed(&s));
+}
+
+#[test]
+fn what_swarm_landed_needs_no_second_check() {
+    let mut s = checking();
+    s.add("two").add("three").check(exit(0)).all_goes_well();
+    assert_eq!(s.idea(3).status, IdeaStatus::Done);
+    let runs = s
+        .log
+        .iter()
+        .filter(|(_, event)| event.kind() == "baselineStarted");
+    assert_eq!(runs.count(), 1);
+}
+
+#[test]
+fn what_landed_unchecked_is_checked_before_the_next_idea() {
+    let mut s = Scenario::with(|settings| {
+        required(settings);
+        settings.verify = false;
+    });
+    s.add("one").all_goes_well().add("two");
+    assert!(s.pending("prepareBaseline").is_some());
+}
+
+#[test]
+fn an_attempt_on_a_commit_that_was_not_checked_begins_anew() {
+    let mut s = checking();
+    s.check(exit(0)).quietly();
+    worktree(&mut s, 2);
+    assert_snapshot!(s.then(), @r"
+    worktreeReady {agent: ed-001, base: 0002, head: 0002}
+    targetSeen {branch: main, commit: 0002}
+    ed-001 -> Starting
+    end #3
+    attemptEnded {agent: ed-001, end: released, keepWorktree: false, status: pending}
+    ask #4 releaseWorktree ed-001-idea-001
+    ask #5 prepareBaseline main
+    ");
+    s.answer("prepareBaseline", at(2)).check(exit(1));
+    assert!(!is_claimed(&s));
+    s.wait_for_deadline();
+    s.answer("prepareBaseline", at(3)).check(exit(0));
+    worktree(&mut s, 3);
+    assert!(s.pending("iteration").is_some());
+}
+
+#[test]
+fn an_attempt_waits_for_a_landing_that_is_not_yet_recorded() {
+    let mut s = checking();
+    s.check(exit(0)).well_until("land").add("two");
+    let Some(Effect::Land(land)) = s.state.outbox.values().find(|it| it.is_landing()) else {
+        panic!("nothing lands");
+    };
+    let (head, base) = (land.commit.clone(), land.commit.clone());
+    s.answer("prepareWorktree", WorktreePrepared { head, base });
+    assert_eq!(s.attempt(2).phase, AttemptPhase::Starting);
+    s.answer("land", LandOutcome::Landed);
+    assert!(s.pending("iteration").is_some());
+}
+
+#[test]
+fn work_that_has_begun_and_merges_go_on_while_the_target_is_red() {
+    let mut s = checking();
+    s.check(exit(0)).well_until("iteration");
+    s.load(|settings| settings.quality_commands = vec!["lint".into()]);
+    s.add("two").answer("prepareBaseline", at(1)).check(exit(1));
+    s.iteration(&agent(1), exit(0));
+    s.completes(&agent(1)).all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+    // It landed with the new commands passing: nothing holds the other one.
+    assert_eq!(s.idea(2).status, IdeaStatus::Done);
+}
+
+#[test]
+fn warn_holds_nothing() {
+    let mut s = Scenario::with(|settings| settings.baseline = BaselineMode::Warn);
+    s.add("one").answer("prepareBaseline", at(1)).check(exit(1));
+    assert!(is_claimed(&s));
+    assert!(view::needs_you(&s.state).is_empty());
+    let status = view::status(&s.state, view::Outside::default());
+    let expected = "`check` fails on main at 0001000000, before any work (exit code 1); its \
+        output: .swarm/runs/r0001-baseline-1";
+    assert_eq!(status.warnings, [expected]);
+    s.all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+}
+
+#[test]
+fn off_checks_nothing_and_neither_does_a_project_without_commands() {
+    for change in [
+        (|settings| settings.baseline = BaselineMode::Off) as fn(&mut Settings),
+        |settings| {
+            required(settings);
+            settings.quality_commands.clear();
+        },
+    ] {
+        let mut s = Scenario::with(change);
+        s.add("one");
+        assert!(s.pending("prepareWorktree").is_some());
+        assert!(s.pending("prepareBaseline").is_none());
+        let status = view::status(&s.state, view::Outside::default());
+        let commands = &s.state.settings.as_ref().unwrap().quality_commands;
+        assert_eq!(status.warnings.len(), usize::from(commands.is_empty()));
+    }
+}
+
+#[test]
+fn in_semi_auto_mode_it_is_checked_once_an_idea_is_assigned() {
+    let mut s = Scenario::with(|settings| {
+        required(settings);
+        settings.mode = Mode::SemiAuto;
+    });
+    s.add("one");
+    assert!(s.pending("prepareBaseline").is_none());
+    let (id, profile) = (idea(1), None);
+    s.command(Command::AssignIdea { id, profile });
+    s.answer("prepareBaseline", at(1)).check(exit(1));
+    assert!(!is_claimed(&s));
+}
+
+#[test]
+fn a_run_that_was_stopped_or_lost_is_no_result_and_one_that_timed_out_is_red() {
+    let mut s = checking();
+    s.command(Command::Pause { reason: None });
+    assert!(s.pending("baseline").is_some(), "a pause stops no run");
+    s.check(exit(0));
+    assert!(!is_claimed(&s));
+    s.command(Command::Resume);
+    assert!(is_claimed(&s), "its result counts");
+    let mut s = checking();
+    for _ in 0..2 {
+        s.check(RunEndKind::Lost).answer("prepareBaseline", at(1));
+    }
+    assert!(s.state.red_baseline().is_none());
+    s.check(RunEndKind::Lost);
+    let how = &s.state.red_baseline().unwrap().how;
+    assert_eq!(how, "its runner was killed 3 times in a row");
+    let mut s = checking();
+    s.check(RunEndKind::TimedOut);
+    assert!(s.state.red_baseline().is_some());
+}
+
+#[test]
+fn a_shutdown_in_the_middle_is_no_result() {
+    let mut s = checking();
+    s.command(Command::Shutdown { keep_agents: false });
+    s.wait_for_deadline().stop_delivered();
+    s.check(RunEndKind::Stopped).restart();
+    s.answer("prepareBaseline", at(1)).check(exit(0));
+    assert!(is_claimed(&s));
+}
+
+#[test]
+fn a_kill_in_the_middle_goes_on_with_the_run_that_lives() {
+    let mut s = checking();
+    s.restart().check(exit(0));
+    assert!(is_claimed(&s));
+}
+
+#[test]
+fn the_merge_queue_and_the_check_do_not_use_the_merge_worktree_together() {
+    let mut s = checking();
+    s.check(exit(0)).well_until("verify");
+    s.load(|settings| settings.quality_commands = vec!["lint".into()]);
+    s.add("two");
+    assert!(s.pending("prepareBaseline").is_none(), "the queue has it");
+    s.all_goes_well();
+    assert_eq!(s.idea(2).status, IdeaStatus::Done);
+}
+
+#[test]
+fn a_target_that_cannot_be_checked_out_is_red_and_a_full_disk_waits() {
+    let mut s = Scenario::with(required);
+    s.add("one")
+        .fails("prepareBaseline", "the target branch `main` is gone");
+    let message = &view::needs_you(&s.state)[0].message;
+    let begin = "no idea begins: main cannot be checked: the target branch `main` is gone. swarm";
+    assert!(message.starts_with(begin), "{message}");
+    let mut s = Scenario::with(required);
+    s.add("one");
+    s.fails_as("prepareBaseline", FailureKind::NoSpace, "the disk is full");
+    assert!(s.state.red_baseline().is_none());
+    s.wait_for_deadline().answer("prepareBaseline", at(1));
+}
