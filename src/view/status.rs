@@ -212,9 +212,10 @@ pub(super) fn warnings(
     stalled
         .into_iter()
         .chain(gone)
-        .chain(baseline::warnings(state))
         .chain(known)
         .chain(unread)
+        // Last, because one of them stands for as long as nothing is configured.
+        .chain(baseline::warnings(state))
         .collect()
 }
 

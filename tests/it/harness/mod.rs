@@ -35,6 +35,10 @@ pub use journal::Logged;
 pub use terminal::Terminal;
 pub use tracer::{Harm, Traced};
 
+/// The standing warning of a sandbox without quality commands.
+pub const NO_QUALITY_COMMANDS: &str = "no quality command is configured, so swarm checks nothing \
+    before work lands; add your project's commands to qualityCommands in .swarm/config.json";
+
 /// How long anything may take that has no limit of its own.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
