@@ -171,6 +171,7 @@ fn swarm_events() -> Vec<Event> {
         }),
         Event::PauseSet(PauseSet {
             reason: "lunch".into(),
+            command: None,
         }),
         Event::PauseLifted(PauseLifted {}),
         Event::SettingsLoaded(SettingsLoaded {
@@ -334,6 +335,7 @@ fn judged_events() -> Vec<Event> {
         Event::GateFailed(GateFailed {
             agent: agent(),
             feedback: feedback(false),
+            fingerprint: None,
         }),
         Event::TaskSet(TaskSet {
             agent: agent(),

@@ -126,10 +126,17 @@ pub struct RunEnd {
     /// After an iteration: tip of the attempt's branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<Oid>,
-    /// After a failed agent run: the end of its standard error, as one harmless line of at most 200
-    /// characters.
+    /// After a failed run: the end of its output, as one harmless line of at most 200 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_words: Option<String>,
+    /// After a failed quality command: digest of the end of its output, without what differs from
+    /// run to run. `None` if the output cannot be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
+    /// After an iteration: digest of the worktree with its uncommitted changes; that of a clean one
+    /// is its commit. `None` if it cannot be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<String>,
     /// After an iteration: the program's own report; `None` if it reports none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
@@ -153,6 +160,8 @@ impl RunEnd {
             duration_ms: 0,
             head: None,
             last_words: None,
+            fingerprint: None,
+            tree: None,
             verdict: None,
             usage: None,
             session: None,

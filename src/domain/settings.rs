@@ -57,7 +57,8 @@ pub struct Settings {
     pub crash_retries: u32,
     /// Iterations after which an attempt times out.
     pub max_iterations: u32,
-    /// Iterations without a new commit after which a warning is raised.
+    /// Iterations without a change of the worktree after which an idea is blocked, and without a
+    /// new commit after which a warning is raised; 0 for never.
     pub stuck_threshold: u32,
     /// Whether swarm commits what an agent left uncommitted at COMPLETE.
     pub auto_commit: bool,

@@ -38,6 +38,7 @@ pub fn rest(state: &State) -> Rest {
             {
                 left = true;
             }
+            AttemptPhase::Gating if state.waits_for_command(attempt) => left = true,
             AttemptPhase::Queued
             | AttemptPhase::Preparing
             | AttemptPhase::Starting
@@ -82,11 +83,17 @@ fn is_held_for_person<'a>(
     settings.is_some_and(|all| state.is_held_for_person(all.account_of(profile(all))))
 }
 
+/// Whether the whole merge queue waits for a person.
+fn blocks_queue(state: &State) -> bool {
+    let verifies = state.settings.as_deref().is_some_and(|all| all.verify);
+    state.swarm.rewritten.is_some() || (verifies && state.is_gate_broken())
+}
+
 /// Whether an entry of the merge queue cannot continue without a person. The ideas that it waits
 /// for are judged on their own.
 fn waits_for_person(state: &State, entry: &MergeEntry) -> bool {
     let asked = entry.waits.as_ref().is_some_and(|waits| waits.person);
-    let stuck = state.swarm.rewritten.is_some() && !entry.phase.is_busy();
+    let stuck = blocks_queue(state) && !entry.phase.is_busy();
     let locked = !scheduling::is_idea_unlocked(state, &entry.idea) && !entry.phase.is_busy();
     let attempt = state.agents.get(&entry.agent);
     let at_boundary = attempt.is_some_and(|attempt| attempt.phase == AttemptPhase::Backoff);

@@ -49,5 +49,6 @@ mod run_folder;
 mod service;
 mod shutdown;
 mod steering;
+mod stuck;
 mod syscalls;
 mod unusual_names;

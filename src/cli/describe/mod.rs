@@ -99,7 +99,7 @@ fn describe_event(event: &Event) -> String {
                 phase_reason(*phase, reason.as_deref())
             )
         }
-        Event::PauseSet(PauseSet { reason }) => pause_reason(reason),
+        Event::PauseSet(PauseSet { reason, .. }) => pause_reason(reason),
         Event::PauseLifted(PauseLifted {}) => "resumed".into(),
         Event::SettingsLoaded(SettingsLoaded { settings, .. }) => format!(
             "configuration loaded: {}, up to {} agents, work lands on {}",
@@ -290,7 +290,9 @@ fn describe_event(event: &Event) -> String {
         Event::GatePassed(GatePassed { agent, index }) => {
             format!("{agent}: quality command {} passed", index + 1)
         }
-        Event::GateFailed(GateFailed { agent, feedback }) => {
+        Event::GateFailed(GateFailed {
+            agent, feedback, ..
+        }) => {
             format!("{agent}: {}", failed_command(feedback))
         }
         Event::TaskSet(TaskSet { agent, task }) => match task {

@@ -1,5 +1,4 @@
-//! Diagnosis of a run's end: whether the disk was full, and the last lines of its output. Called by
-//! `run`.
+//! Diagnosis of a run's end: whether the disk was full, and what its output says. Called by `run`.
 //!
 //! Invariant: never blocks one of the daemon's two worker threads. Truncating the output of a hook
 //! may free gigabytes, and every request would wait for that.
@@ -9,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use tokio::task::{JoinError, spawn_blocking};
 
+use super::failure_fingerprint::fingerprint;
 use super::script::HOOK_OUTPUT_BYTES;
 use crate::agents::text;
 use crate::domain::effect::Purpose;
@@ -17,7 +17,9 @@ use crate::process::{self, RunDir};
 
 /// Bytes read from the end of an agent's standard error.
 const STDERR_END: usize = 2_048;
-/// Most characters of it that are reported.
+/// Bytes read from the end of each output of a quality command.
+const CHECK_END: usize = 64 * 1024;
+/// Most characters of an output that are reported.
 const LAST_WORDS: usize = 200;
 /// Free bytes below which hardly anything can be written.
 const FULL_BELOW: u64 = 1024 * 1024;
@@ -27,8 +29,17 @@ const FULL_BELOW: u64 = 1024 * 1024;
 pub(crate) enum EndDiagnosis {
     /// The disk was full, so the failure says nothing about the agent or the checked work.
     DiskFull,
-    /// The end of its output if it failed.
-    LastWords(Option<String>),
+    /// What its output says if it failed.
+    Output(FailedOutput),
+}
+
+/// What the output of a failed run says.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct FailedOutput {
+    /// Its end, as one line.
+    pub(crate) last_words: Option<String>,
+    /// Of a quality command: see [`fingerprint`].
+    pub(crate) fingerprint: Option<String>,
 }
 
 /// Diagnoses the run in `dir`, a directory below `runs`, that ended with `how`.
@@ -42,14 +53,18 @@ pub(crate) async fn diagnose_end(
         if is_from_full_disk(&how, &runs) {
             return EndDiagnosis::DiskFull;
         }
-        EndDiagnosis::LastWords(match purpose {
-            Purpose::Iteration { .. } => last_words(&dir, &how),
+        let only = |last_words| FailedOutput {
+            last_words,
+            fingerprint: None,
+        };
+        EndDiagnosis::Output(match purpose {
+            Purpose::Iteration { .. } => only(last_words(&dir, &how)),
             Purpose::Hook { .. } => {
                 truncate_output(&dir);
-                command_last_words(&dir, &how)
+                only(command_last_words(&dir, &how))
             }
-            Purpose::Baseline { .. } => command_last_words(&dir, &how),
-            Purpose::Gate { .. } | Purpose::Verify { .. } => None,
+            Purpose::Baseline { .. } => only(command_last_words(&dir, &how)),
+            Purpose::Gate { .. } | Purpose::Verify { .. } => check_output(&dir, &how),
         })
     })
     .await
@@ -70,6 +85,30 @@ fn last_words(dir: &RunDir, how: &RunEndKind) -> Option<String> {
         | RunEndKind::Lost => false,
     };
     failed.then(|| end_of(&dir.stderr()))?
+}
+
+/// The output of a failed quality command: tools disagree about which stream tells the reason.
+fn check_output(dir: &RunDir, how: &RunEndKind) -> FailedOutput {
+    if *how == (RunEndKind::Exited { code: 0 }) {
+        return FailedOutput::default();
+    }
+    let ends = [dir.stdout(), dir.stderr()].map(|file| process::tail(&file, CHECK_END));
+    let fingerprint = match &ends {
+        [Ok(stdout), Ok(stderr)] => Some(fingerprint(&[stdout, stderr])),
+        _ => None,
+    };
+    let lines = ends.map(|end| text::one_line(&end.unwrap_or_default()));
+    let filled: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let filled: Vec<&str> = filled.into_iter().filter(|line| !line.is_empty()).collect();
+    let room = LAST_WORDS / filled.len().max(1) - 2;
+    let words: Vec<String> = filled
+        .into_iter()
+        .map(|line| line_end(line, room))
+        .collect();
+    FailedOutput {
+        last_words: (!words.is_empty()).then(|| words.join(" | ")),
+        fingerprint,
+    }
 }
 
 /// Truncates the output to its limit: a fast writer exceeds it before it is stopped.
@@ -101,14 +140,17 @@ fn command_last_words(dir: &RunDir, how: &RunEndKind) -> Option<String> {
 fn end_of(file: &Path) -> Option<String> {
     let end = process::tail(file, STDERR_END);
     let line = text::one_line(&end.unwrap_or_default());
-    let characters = line.chars().count();
-    let words: String = match characters.checked_sub(LAST_WORDS) {
-        None | Some(0) => line,
+    (!line.is_empty()).then(|| line_end(&line, LAST_WORDS))
+}
+
+/// The last characters of a line, at most `most`.
+fn line_end(line: &str, most: usize) -> String {
+    match line.chars().count().checked_sub(most) {
+        None | Some(0) => line.to_owned(),
         Some(over) => std::iter::once('\u{2026}')
             .chain(line.chars().skip(over + 1))
             .collect(),
-    };
-    (!words.is_empty()).then_some(words)
+    }
 }
 
 fn is_from_full_disk(how: &RunEndKind, place: &Path) -> bool {
@@ -160,6 +202,13 @@ mod tests {
         }
     }
 
+    fn said(words: &str) -> EndDiagnosis {
+        EndDiagnosis::Output(FailedOutput {
+            last_words: Some(words.into()),
+            fingerprint: None,
+        })
+    }
+
     async fn diagnose(dir: &RunDir, how: RunEndKind) -> EndDiagnosis {
         let runs = dir.path().parent().unwrap().to_owned();
         diagnose_end(dir.clone(), runs, hook(), how).await.unwrap()
@@ -184,7 +233,10 @@ mod tests {
                 served = tokio::spawn(async {}) => served.unwrap(),
             }
             release.send(()).unwrap();
-            assert_eq!(diagnosis.await, EndDiagnosis::LastWords(None));
+            assert_eq!(
+                diagnosis.await,
+                EndDiagnosis::Output(FailedOutput::default())
+            );
             disk.await.unwrap().unwrap();
         });
     }
@@ -197,9 +249,34 @@ mod tests {
         let file = fs::File::create(dir.stdout()).unwrap();
         file.set_len(HOOK_OUTPUT_BYTES + 1).unwrap();
         let passed = diagnose(&dir, RunEndKind::Exited { code: 0 }).await;
-        assert_eq!(passed, EndDiagnosis::LastWords(None));
+        assert_eq!(passed, EndDiagnosis::Output(FailedOutput::default()));
         assert_eq!(file.metadata().unwrap().len(), HOOK_OUTPUT_BYTES);
         let failed = diagnose(&dir, RunEndKind::Exited { code: 1 }).await;
-        assert_eq!(failed, EndDiagnosis::LastWords(Some("one two".into())));
+        assert_eq!(failed, said("one two"));
+    }
+
+    #[test]
+    fn a_failed_check_is_reported_with_the_end_of_both_outputs() {
+        let runs = tempfile::tempdir().unwrap();
+        let dir = run_in(runs.path());
+        let output = |how: &RunEndKind| check_output(&dir, how);
+        let failed = RunEndKind::Exited { code: 2 };
+        fs::write(dir.stdout(), "1 failed in 0.10s\n").unwrap();
+        let first = output(&failed);
+        assert_eq!(first.last_words.as_deref(), Some("1 failed in 0.10s"));
+        fs::write(dir.stdout(), "1 failed in 2.25s\n").unwrap();
+        assert_eq!(output(&failed).fingerprint, first.fingerprint);
+        fs::write(dir.stderr(), "make: *** [check] Error 1\n").unwrap();
+        let both = output(&failed);
+        let words = "1 failed in 2.25s | make: *** [check] Error 1";
+        assert_eq!(both.last_words.as_deref(), Some(words));
+        assert_ne!(both.fingerprint, first.fingerprint);
+        fs::write(dir.stdout(), "x".repeat(1_000)).unwrap();
+        let long = output(&failed).last_words.unwrap();
+        assert!(long.chars().count() <= LAST_WORDS, "{long}");
+        assert_eq!(
+            output(&RunEndKind::Exited { code: 0 }),
+            FailedOutput::default()
+        );
     }
 }

@@ -111,18 +111,47 @@ fn baseline(context: &DriverContext, run: &RunId, command: &str) -> Result<Prepa
     Ok((check(context, run, command, cwd, &work)?, vec![]))
 }
 
-/// The commit of the branch after an iteration, if it can be read.
-pub(crate) async fn head_after(
+/// What an iteration left behind.
+#[derive(Default)]
+pub(crate) struct LeftBehind {
+    /// The commit of its branch.
+    pub(crate) head: Option<Oid>,
+    /// Digest of its worktree, if `completion.stuckThreshold` needs it.
+    pub(crate) tree: Option<String>,
+}
+
+/// What an iteration left behind, as far as it can be read.
+pub(crate) async fn after_iteration(
     context: &Arc<DriverContext>,
     handle: &Handle,
     purpose: &Purpose,
-) -> Option<Oid> {
+) -> LeftBehind {
     let Purpose::Iteration { agent, .. } = purpose else {
-        return None;
+        return LeftBehind::default();
     };
-    let of = |state: &State| Some(state.agents.get(agent)?.branch.clone());
-    let branch = handle.read(of)?;
+    let of = |state: &State| {
+        let attempt = state.agents.get(agent)?;
+        Some((attempt.branch.clone(), attempt.worktree.clone()))
+    };
+    let Some((branch, worktree)) = handle.read(of) else {
+        return LeftBehind::default();
+    };
     let context = Arc::clone(context);
-    let head = spawn_blocking(move || context.repo.branch_commit(&branch)).await;
-    head.ok()?.ok()??.to_string().parse().ok()
+    let left = spawn_blocking(move || {
+        let head = context.repo.branch_commit(&branch).ok().flatten();
+        let counts = context.config().completion.stuck_threshold > 0;
+        let tree = counts.then(|| context.repo.tree_digest(&worktree));
+        LeftBehind {
+            head: head.and_then(|head| head.to_string().parse().ok()),
+            tree: tree.and_then(|digest| match digest {
+                Ok(digest) => Some(digest),
+                Err(error) => {
+                    tracing::warn!(%worktree, %error,
+                        "a worktree could not be read; it counts as changed");
+                    None
+                }
+            }),
+        }
+    });
+    left.await.unwrap_or_default()
 }

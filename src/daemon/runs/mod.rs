@@ -4,11 +4,12 @@
 //! `agent_process` an agent's, with the prompt from `prompt_inputs`, and `script` any other.
 //! `launch_record` keeps how an agent was launched; `recalled_launch` finds that after a restart.
 //! `follow` waits for the end while `output_reader` parses the output; `end_diagnosis` explains a
-//! failure.
+//! failure, and `failure_fingerprint` tells whether it is the same as the last one.
 //! Invariant: a repeated call gives the same report.
 
 pub(super) mod agent_process;
 pub(super) mod end_diagnosis;
+pub(super) mod failure_fingerprint;
 pub(super) mod follow;
 pub(super) mod launch;
 pub(super) mod launch_record;

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use tokio::task::spawn_blocking;
 
-use super::end_diagnosis::{self, EndDiagnosis};
+use super::end_diagnosis::{self, EndDiagnosis, FailedOutput};
 use super::{follow, launch, recalled_launch};
 use crate::agents::stream::Conclusion;
 use crate::crash;
@@ -109,19 +109,24 @@ async fn carry_out(
         process::RunEnd::Lost => lost(&dir).await?,
     };
     let (runs, purpose_of, how) = (context.paths.runs.clone(), purpose.clone(), end.how.clone());
-    let last_words = match end_diagnosis::diagnose_end(dir.clone(), runs, purpose_of, how).await? {
-        EndDiagnosis::LastWords(words) => words,
+    let FailedOutput {
+        last_words,
+        fingerprint,
+    } = match end_diagnosis::diagnose_end(dir.clone(), runs, purpose_of, how).await? {
+        EndDiagnosis::Output(output) => output,
         EndDiagnosis::DiskFull => return Err(disk_full(run).into()),
     };
     crash::point("run.over");
-    let head = launch::head_after(context, handle, purpose).await;
+    let after = launch::after_iteration(context, handle, purpose).await;
     let conclusion = match record.zip(reader) {
         Some((record, reader)) => follow::conclude(dir, record, reader, &end.how).await?,
         None => Conclusion::default(),
     };
     Ok(RunEnd {
-        head,
+        head: after.head,
+        tree: after.tree,
         last_words,
+        fingerprint,
         verdict: conclusion.verdict,
         usage: conclusion.usage,
         session: conclusion.session,

@@ -131,10 +131,11 @@ fn change_phase(plan: &mut Plan<'_>, settings: &Settings) {
             );
             plan.emit(PauseSet {
                 reason: reason.clone(),
+                command: None,
             });
             plan.move_swarm(SwarmInput::Pause, Some(&reason), None)
         }
-        SwarmPhase::Pausing if state.slots_used() == 0 => {
+        SwarmPhase::Pausing if is_at_rest(state) => {
             let reason = state.swarm.pause_reason.as_deref();
             plan.move_swarm(SwarmInput::Quiet, reason, None)
         }
@@ -150,6 +151,17 @@ fn change_phase(plan: &mut Plan<'_>, settings: &Settings) {
         | SwarmPhase::Draining => return,
     };
     debug_assert!(moved.is_ok());
+}
+
+/// Whether no attempt is live, but for those at a quality command that cannot run.
+fn is_at_rest(state: &State) -> bool {
+    let mut live = state
+        .agents
+        .iter()
+        .filter(|(_, attempt)| attempt.phase.is_live());
+    live.all(|(agent, attempt)| {
+        state.waits_for_command(attempt) && !state.is_under_way(agent, &attempt.idea)
+    })
 }
 
 /// Whether a draining swarm has nothing left to wait for.
@@ -379,6 +391,9 @@ fn next_gate(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, settings: 
         return;
     }
     let index = attempt.gate_next;
+    if plan.state.is_command_broken(index) {
+        return;
+    }
     if let Some(command) = settings.quality_commands.get(index) {
         let run = plan.run_id(&format!("{agent}-q{}", index + 1));
         plan.emit(GateStarted {

@@ -244,6 +244,7 @@ fn restore(plan: &mut Plan<'_>, rollback: &Rollback) {
     if rollback.pause {
         plan.emit(PauseSet {
             reason: format!("rolled back to {}", rollback.to),
+            command: None,
         });
     }
     plan.emit(RolledBack {

@@ -59,10 +59,32 @@ pub(super) fn pause(plan: &mut Plan<'_>, reason: Option<&str>) -> Result<(), Rej
     // If repeated without a reason, the known reason says more.
     let known = plan.state.swarm.pause_reason.as_deref();
     let reason = shorten(reason.or(known).unwrap_or("paused by hand"));
+    set_pause(plan, reason, None)
+}
+
+/// Pauses the swarm because a quality command cannot run; it does not run again until then.
+pub(super) fn pause_for_command(
+    plan: &mut Plan<'_>,
+    reason: &str,
+    command: &str,
+) -> Result<(), Rejection> {
+    if plan.state.rollback.is_some() {
+        return Err(rolling_back("pause"));
+    }
+    set_pause(plan, shorten(reason), Some(command.to_owned()))
+}
+
+fn set_pause(
+    plan: &mut Plan<'_>,
+    reason: String,
+    command: Option<String>,
+) -> Result<(), Rejection> {
     plan.move_swarm(SwarmInput::Pause, Some(&reason), None)
         .map_err(|refused| later(plan, "pause", refused))?;
-    if plan.state.swarm.pause_reason.as_ref() != Some(&reason) {
-        plan.emit(PauseSet { reason });
+    let swarm = &plan.state.swarm;
+    let is_new = command.is_some() && swarm.broken_command != command;
+    if is_new || swarm.pause_reason.as_ref() != Some(&reason) {
+        plan.emit(PauseSet { reason, command });
     }
     Ok(())
 }

@@ -111,6 +111,9 @@ pub struct GateFailed {
     pub agent: AgentId,
     /// Feedback for the next prompt.
     pub feedback: Feedback,
+    /// Digest of the command's output; `None` if unknown, or if no command failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

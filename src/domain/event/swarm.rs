@@ -44,6 +44,10 @@ pub struct PhaseChanged {
 #[serde(rename_all = "camelCase")]
 pub struct PauseSet {
     pub reason: String,
+    /// Quality command that cannot run, if that is why; it waits until the pause ends or the
+    /// configuration changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -76,6 +76,10 @@ fn begin_attempt(claimed: &IdeaClaimed, kept: Option<Box<Kept>>, at: Timestamp) 
         progress: None,
         empty_outputs: 0,
         without_commit: 0,
+        tree: None,
+        without_change: 0,
+        fingerprint: None,
+        same_failures: 0,
         pre_start: None,
         returns: 0,
         catch_up: None,
@@ -130,6 +134,7 @@ pub(super) fn take_worktree(state: &mut State, ready: &WorktreeReady) {
     with_attempt(state, &ready.agent, |attempt| {
         attempt.base = Some(ready.base.clone());
         attempt.head = Some(ready.head.clone());
+        attempt.tree = None;
         attempt.catch_up = None;
     });
 }
@@ -145,6 +150,11 @@ pub(super) fn start_iteration(state: &mut State, at: Timestamp, started: &Iterat
         attempt.sealed = false;
         attempt.gate_next = 0;
         attempt.lost_runs = 0;
+        // A person's words are a reason to try again.
+        if !attempt.messages.is_empty() {
+            attempt.without_change = 0;
+            attempt.same_failures = 0;
+        }
         // Kept so that a prompt rebuilt after a restart includes them.
         attempt.told = std::mem::take(&mut attempt.messages);
         message::deliver(&mut attempt.heard, &started.run, at);
@@ -226,6 +236,8 @@ fn end_iteration(attempt: &mut Attempt, at: Timestamp, end: &RunEnd) {
     if attempt.task == Task::Work && !waited {
         attempt.spent_ms = attempt.spent_ms.saturating_add(end.duration_ms);
     }
+    attempt.without_change = attempt.without_change_after(end);
+    attempt.tree.clone_from(&end.tree);
     let through = !matches!(end.verdict, Some(Verdict::Cut | Verdict::Failed { .. }));
     if let Some(head) = &end.head {
         see_head(attempt, head, through);
@@ -284,8 +296,13 @@ pub(super) fn judge_iteration(state: &mut State, judged: &IterationJudged) {
 
 pub(super) fn seal(state: &mut State, sealed: &AttemptSealed) {
     with_attempt(state, &sealed.agent, |attempt| {
-        if attempt.head.as_ref() != Some(&sealed.head) {
+        let moved = attempt.head.as_ref() != Some(&sealed.head);
+        if moved {
             attempt.without_commit = 0;
+        }
+        // What it had left is committed now, so the tree is clean.
+        if moved || sealed.committed {
+            attempt.tree = None;
         }
         attempt.head = Some(sealed.head.clone());
         attempt.sealed = true;
@@ -311,6 +328,9 @@ pub(super) fn pass_gate(state: &mut State, passed: &GatePassed) {
 
 pub(super) fn fail_gate(state: &mut State, failed: &GateFailed) {
     with_attempt(state, &failed.agent, |attempt| {
+        let fingerprint = failed.fingerprint.as_deref();
+        attempt.same_failures = attempt.failures_with(&failed.feedback, fingerprint);
+        attempt.fingerprint.clone_from(&failed.fingerprint);
         attempt.feedback = Some(failed.feedback.clone());
     });
 }

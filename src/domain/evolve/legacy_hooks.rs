@@ -91,7 +91,7 @@ pub(crate) fn about(state: &State, at: Timestamp, event: &Event) -> Vec<Call> {
             ]);
             call(HookName::OnLearning, None, None, facts)
         }
-        Event::PauseSet(PauseSet { reason }) => {
+        Event::PauseSet(PauseSet { reason, .. }) => {
             let running = state.agents.values().map(|attempt| attempt.idea.as_str());
             let facts = facts([
                 ("REASON", reason.clone()),

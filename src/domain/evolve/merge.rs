@@ -122,6 +122,7 @@ pub(super) fn settle_conflict(state: &mut State, settled: &ConflictSettled) {
     if let Some(agent) = agent {
         with_attempt(state, &agent, |attempt| {
             attempt.head = Some(settled.head.clone());
+            attempt.tree = None;
         });
     }
 }

@@ -39,6 +39,9 @@ pub(super) fn change_phase(state: &mut State, changed: &PhaseChanged) {
 pub(super) fn pause(state: &mut State, pause: &PauseSet) {
     state.swarm.paused = true;
     state.swarm.pause_reason = Some(pause.reason.clone());
+    if pause.command.is_some() {
+        state.swarm.broken_command.clone_from(&pause.command);
+    }
 }
 
 pub(super) fn lift_pause(state: &mut State) {
@@ -46,12 +49,15 @@ pub(super) fn lift_pause(state: &mut State) {
     state.swarm.pause_reason = None;
     state.swarm.failures_in_a_row = 0;
     state.swarm.held_until = None;
+    state.swarm.broken_command = None;
 }
 
 /// A changed gate starts again: commands that passed belonged to another gate.
 pub(super) fn load_settings(state: &mut State, loaded: &SettingsLoaded) {
     let SettingsLoaded { hash, settings } = loaded;
     state.config_hash.clone_from(hash);
+    // The change may be what makes the command work.
+    state.swarm.broken_command = None;
     let before = state.settings.replace(settings.clone());
     autopilot_off(state);
     let Some(before) = before else {

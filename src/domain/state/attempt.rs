@@ -11,11 +11,13 @@ use super::{Kept, is_false, is_zero};
 use crate::domain::hook::Passage;
 use crate::domain::ids::{IdeaId, Oid, ProfileName, RunId};
 use crate::domain::lifecycle::AttemptPhase;
+use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::session::{Session, SessionId};
 use crate::domain::state::message::Message;
 use crate::domain::state::redirect::Redirect;
 use crate::domain::time::Timestamp;
 use crate::domain::usage::{Bill, Spent};
+use crate::domain::verdict::Verdict;
 
 /// Current task of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
@@ -146,6 +148,12 @@ pub struct Attempt {
     /// Iterations in a row without a new commit.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub without_commit: u32,
+    /// Digest of the worktree after the last iteration; `None` stands for a clean tree at `head`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<String>,
+    /// Iterations in a row that changed nothing in the worktree.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub without_change: u32,
     /// How often the merge queue returned it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub returns: u32,
@@ -161,6 +169,12 @@ pub struct Attempt {
     /// The last failed quality command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<Feedback>,
+    /// Digest of that command's output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
+    /// How often in a row it failed with that output.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub same_failures: u32,
     /// Messages from a person that no prompt has carried yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<String>,
@@ -218,7 +232,7 @@ pub enum AttemptEnd {
     Merged,
     /// It reported COMPLETE, but there was nothing to land.
     NothingToMerge,
-    /// The agent reported BLOCKED.
+    /// The agent reported BLOCKED, or it was stuck.
     Blocked,
     /// It failed.
     Failed,
@@ -295,6 +309,41 @@ pub struct EndedAttempt {
 }
 
 impl Attempt {
+    /// How often in a row a quality command has failed with the same output, this failure included.
+    /// A failure that is already counted is not counted again.
+    pub fn failures_with(&self, failure: &Feedback, fingerprint: Option<&str>) -> u32 {
+        let known = self.feedback.as_ref();
+        if known.is_some_and(|known| known.run.is_some() && known.run == failure.run) {
+            return self.same_failures;
+        }
+        let same = |known: &Feedback| {
+            (&known.command, &known.how, known.merged)
+                == (&failure.command, &failure.how, failure.merged)
+        };
+        match fingerprint {
+            None => 0,
+            some if some == self.fingerprint.as_deref() && known.is_some_and(same) => {
+                self.same_failures + 1
+            }
+            Some(_) => 1,
+        }
+    }
+
+    /// Iterations in a row that changed nothing in the worktree, once this one has ended. One that
+    /// only asks a person, that its provider cut off, or that resolves a conflict does not count.
+    pub fn without_change_after(&self, end: &RunEnd) -> u32 {
+        let clean = self.head.as_ref().map(Oid::as_str);
+        let before = self.tree.as_deref().or(clean);
+        // A tree that cannot be read counts as changed.
+        if end.tree.is_none() || end.tree.as_deref() != before {
+            return 0;
+        }
+        let asks = matches!(self.said, Some(Said::NeedsHuman(_)));
+        let through = matches!(end.how, RunEndKind::Exited { .. })
+            && matches!(end.verdict, None | Some(Verdict::Complete));
+        self.without_change + u32::from(self.task == Task::Work && through && !asks)
+    }
+
     /// Run of its last iteration.
     pub fn last_iteration(&self) -> Option<&RunId> {
         self.runs.iter().rev().find(|run| is_iteration(run))

@@ -24,7 +24,7 @@ use crate::domain::effect::{self, Effect, Landing, Purpose};
 use crate::domain::event::{HookOwed, TargetRewritten, TargetSeen};
 use crate::domain::hook::{HookCall, HookName, LastCall};
 use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, ProfileName, RunId};
-use crate::domain::lifecycle::SwarmPhase;
+use crate::domain::lifecycle::{AttemptPhase, SwarmPhase};
 use crate::domain::settings::{DayLimits, Mode, Settings};
 use crate::domain::state::backlog::Backlog;
 use crate::domain::state::baseline::Baseline;
@@ -123,6 +123,10 @@ pub struct Swarm {
     /// After a full disk: nothing starts before this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_until: Option<Timestamp>,
+    /// Quality command that cannot run; nothing runs it until a person resumes the swarm or the
+    /// configuration changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub broken_command: Option<String>,
     /// Time of the last event.
     pub last_event_at: Timestamp,
     /// Ideas landed since the last periodic checkpoint was requested.
@@ -304,6 +308,33 @@ impl State {
             .values()
             .filter(|attempt| attempt.phase.is_live())
             .count()
+    }
+
+    /// Whether the quality command at this index cannot run.
+    pub fn is_command_broken(&self, index: usize) -> bool {
+        let broken = self.swarm.broken_command.as_ref();
+        let mut commands = self.quality_commands().iter().skip(index);
+        broken.is_some() && commands.next() == broken
+    }
+
+    /// Whether one of the quality commands cannot run.
+    pub fn is_gate_broken(&self) -> bool {
+        let broken = self.swarm.broken_command.as_ref();
+        broken.is_some_and(|broken| self.quality_commands().contains(broken))
+    }
+
+    fn quality_commands(&self) -> &[String] {
+        let settings = self.settings.as_deref();
+        settings.map_or(&[], |settings| &settings.quality_commands)
+    }
+
+    /// Whether the attempt is at a quality command that cannot run: it waits for a person.
+    pub fn waits_for_command(&self, attempt: &Attempt) -> bool {
+        attempt.phase == AttemptPhase::Gating
+            && attempt.sealed
+            && attempt.run.is_none()
+            && attempt.ending.is_none()
+            && self.is_command_broken(attempt.gate_next)
     }
 
     /// Slots that are free.

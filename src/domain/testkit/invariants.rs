@@ -311,6 +311,8 @@ fn nothing_is_stuck(state: &State, now: Timestamp) {
         if attempt.ending.is_some() {
             assert!(under_way, "{agent} is to end and nothing is under way");
         }
+        let burns = attempt.same_failures >= 3;
+        assert!(under_way || !burns, "{agent} goes on with the same failure");
         let fine = under_way || rests(state, attempt, now);
         assert!(
             fine,
@@ -348,7 +350,7 @@ fn rests(state: &State, attempt: &Attempt, now: Timestamp) -> bool {
             let lands = settings.requires_baseline() && state.is_pending(Effect::is_landing);
             lands || (attempt.pre_start == Some(Passage::Asked) && later)
         }
-        AttemptPhase::Gating => draining,
+        AttemptPhase::Gating => draining || state.waits_for_command(attempt),
         AttemptPhase::ReadyToMerge => state.entry(&attempt.idea).is_some(),
         _ => false,
     }

@@ -43,9 +43,13 @@ impl Programs {
         end: &mut RunEnd,
         choices: &mut Choices,
     ) {
+        // Few digests, so that many runs in a row have the same one.
+        let digest = ["a", "b"][choices.pick(2)].to_owned();
         let Purpose::Iteration { agent, profile, .. } = purpose else {
+            end.fingerprint = choices.chance(80).then_some(digest);
             return;
         };
+        end.tree = choices.chance(80).then_some(digest);
         // Else what it used would be nobody's.
         let waited_for = state.agents.contains_key(agent);
         assert!(waited_for, "{agent} is gone before its run has ended");

@@ -545,7 +545,7 @@ impl World {
         match choices.pick(33) {
             31 => RunEndKind::Idle,
             0..24 => exit(0),
-            24..27 => exit(1),
+            24..27 => exit(if choices.chance(15) { 127 } else { 1 }),
             27 => RunEndKind::Signalled { signal: 9 },
             28 => RunEndKind::TimedOut,
             29 => RunEndKind::OutputLimit,

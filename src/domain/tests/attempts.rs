@@ -264,13 +264,13 @@ fn an_agent_that_a_check_sends_back_without_a_new_commit_is_stuck_too() {
         s.says(&agent(1), Signal::Complete(None));
         silent(&mut s, 100, 2_000, Some(1));
         s.answer("seal", sealed(1, false));
-        s.well_until("gate").check(exit(127));
+        s.well_until("gate").check(exit(1));
         s.well_until("iteration");
     }
     assert_snapshot!(
         stuck(&s).unwrap().message,
         @"ed-001 has made no commit on idea-001 for 2 or more iterations, and `check` fails each \
-            time: exit code 127; see: swarm agent logs ed-001"
+            time: exit code 1; see: swarm agent logs ed-001"
     );
 }
 
@@ -648,6 +648,7 @@ fn observations_about_finished_work_are_ignored() {
 #[test]
 fn a_warning_stays_until_the_quality_command_can_run() {
     let mut s = working();
+    let mut held = false;
     for (code, standing) in [
         (1, false),
         (127, true),
@@ -656,7 +657,13 @@ fn a_warning_stays_until_the_quality_command_can_run() {
         (126, true),
         (0, false),
     ] {
-        s.completes(&agent(1)).well_until("gate").check(exit(code));
+        if held {
+            s.command(Command::Resume);
+        } else {
+            s.completes(&agent(1));
+        }
+        s.well_until("gate").check(exit(code));
+        held = standing;
         let warning = s.state.warnings.get("quality-0");
         assert_eq!(warning.is_some(), standing, "{code}");
         if let Some(warning) = warning {

@@ -83,6 +83,7 @@ fn swarm_samples() -> Vec<Event> {
         }),
         Event::PauseSet(PauseSet {
             reason: "by hand".into(),
+            command: None,
         }),
         Event::PauseLifted(PauseLifted {}),
         Event::SettingsLoaded(SettingsLoaded {
@@ -246,6 +247,7 @@ fn attempt_samples() -> Vec<Event> {
         Event::GateFailed(GateFailed {
             agent: of(),
             feedback: feedback(),
+            fingerprint: None,
         }),
         Event::TaskSet(TaskSet {
             agent: of(),

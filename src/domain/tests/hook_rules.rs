@@ -49,6 +49,7 @@ fn after(owes_hooks: bool, events: Vec<Event>) -> State {
 fn pause() -> Event {
     Event::PauseSet(PauseSet {
         reason: "by hand".into(),
+        command: None,
     })
 }
 

@@ -20,6 +20,7 @@ mod retention;
 mod rollback;
 mod scale;
 mod sessions;
+mod stuck;
 mod table;
 mod torn_batches;
 mod usage;

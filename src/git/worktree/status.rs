@@ -3,12 +3,14 @@
 //! Invariant: nothing is changed, not even the index (`GIT_OPTIONAL_LOCKS=0`), so it may run beside
 //! a working agent.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
-use git2::Oid;
+use git2::{ObjectType, Oid};
 
 use super::registry::Worktree;
 use crate::git::error::GitError;
+use crate::git::exec::child::Output;
 use crate::git::exec::command::Git;
 use crate::git::objects::names::{path_of, printable, shown};
 use crate::git::repo::{Head, Repo, subject_of};
@@ -117,6 +119,32 @@ impl Repo {
         status_by(worktree, git)
     }
 
+    /// Digest of a worktree's commit and uncommitted files, by their size and modification time;
+    /// that of a clean worktree is its commit. Ignored files do not count.
+    pub fn tree_digest(&self, name: &str) -> Result<String, GitError> {
+        let worktree = self.worktree(name)?;
+        let head = self.head_commit(&worktree)?;
+        let git = worktree.git(self).env("GIT_OPTIONAL_LOCKS", "0");
+        let output = run_status(&worktree, git)?;
+        let mut seen = Vec::new();
+        for record in records(&output) {
+            let path = worktree.path.join(parse(record)?.path);
+            seen.extend_from_slice(record);
+            seen.push(0);
+            // A file that is gone is in the record.
+            if let Ok(file) = path.symlink_metadata() {
+                let stamp = [file.len().cast_signed(), file.mtime(), file.mtime_nsec()];
+                seen.extend(stamp.iter().flat_map(|number| number.to_le_bytes()));
+            }
+        }
+        if seen.is_empty() {
+            return Ok(head.to_string());
+        }
+        let digest = Oid::hash_object(ObjectType::Blob, &seen)
+            .map_err(GitError::library("digest the state of a worktree"))?;
+        Ok(format!("{head}-{digest:.16}"))
+    }
+
     /// Paths that differ between two commits, without rename detection.
     pub(crate) fn changed_paths(&self, old: Oid, new: Oid) -> Result<Vec<PathBuf>, GitError> {
         let output = self
@@ -138,8 +166,11 @@ impl Repo {
 
 /// Runs `git status` with a prepared command.
 pub(crate) fn status_by(worktree: &Worktree, git: Git<'_>) -> Result<Vec<Entry>, GitError> {
-    let output = git
-        .long()
+    records(&run_status(worktree, git)?).map(parse).collect()
+}
+
+fn run_status(worktree: &Worktree, git: Git<'_>) -> Result<Output, GitError> {
+    git.long()
         .args([
             "status",
             "--porcelain=v2",
@@ -149,12 +180,12 @@ pub(crate) fn status_by(worktree: &Worktree, git: Git<'_>) -> Result<Vec<Entry>,
             "--ignore-submodules=dirty",
         ])
         .ok()
-        .map_err(|error| recognise_corrupt_index(worktree, error))?;
-    output
-        .pieces()
-        .filter(|piece| !piece.starts_with(b"# "))
-        .map(parse)
-        .collect()
+        .map_err(|error| recognise_corrupt_index(worktree, error))
+}
+
+/// One for each uncommitted path.
+fn records(output: &Output) -> impl Iterator<Item = &[u8]> {
+    output.pieces().filter(|piece| !piece.starts_with(b"# "))
 }
 
 /// Recognises a damaged index in git's error text, and tells how to fix it.

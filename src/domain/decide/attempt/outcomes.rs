@@ -7,7 +7,8 @@ use super::provider::{self, Judged};
 use super::run_end::{
     counts, failure_of, is_asked_to_end, is_complete, is_stopped, iteration_ended, run_ended,
 };
-use crate::domain::decide::broken_commands;
+use super::stuck;
+use crate::domain::decide::broken_commands::{self, CheckedTree};
 use crate::domain::decide::decision::{End, Plan, shorten};
 use crate::domain::decide::environment_faults::{self, nobodys_fault, release, release_or_fail};
 use crate::domain::decide::ideas::cancelled;
@@ -150,13 +151,12 @@ fn judge(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, run: &RunId, e
             plan.move_attempt(agent, AttemptInput::SaidComplete);
         }
         Some(Said::Blocked(why)) => {
-            let end = End::keeping(AttemptEnd::Blocked, IdeaStatus::Blocked, Some(why.clone()));
-            plan.end(agent, end);
+            block(plan, agent, why.clone());
         }
         Some(Said::NeedsHuman(_)) if by_itself => {
             plan.move_attempt(agent, AttemptInput::NeedsHuman);
         }
-        None if by_itself => go_on(plan, agent, attempt, end),
+        None if by_itself => go_on(plan, agent, attempt, run, end),
         // It was asked to stop, so its end says nothing.
         None | Some(Said::NeedsHuman(_)) if asked => {
             let end = End::keeping(AttemptEnd::Interrupted, IdeaStatus::Pending, None);
@@ -213,7 +213,7 @@ fn ended_badly(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, run: &Ru
 }
 
 /// Without a final signal: another iteration, unless a limit is reached.
-fn go_on(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, end: &RunEnd) {
+fn go_on(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, run: &RunId, end: &RunEnd) {
     let moved = end.head.is_some() && end.head != attempt.head;
     let empty = end.stdout_bytes == 0;
     let at_once = end.duration_ms < AT_ONCE_MS && !moved;
@@ -221,8 +221,11 @@ fn go_on(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, end: &RunEnd) 
         let why = format!("the agent wrote nothing {EMPTY_OUTPUTS} times in a row");
         return fail(plan, agent, why);
     }
+    if let Some(why) = stuck::without_change(plan, agent, attempt, run, end) {
+        return block(plan, agent, why);
+    }
     let in_a_row = if moved { 0 } else { attempt.without_commit + 1 };
-    warn_when_stuck(plan, agent, attempt, in_a_row, None);
+    stuck::warn(plan, agent, attempt, in_a_row, None);
     let waits = if at_once { attempt.at_once } else { 0 };
     let not_before = (waits > 0).then(|| {
         let wait = AT_ONCE_WAIT_MS << (waits - 1).min(16);
@@ -234,35 +237,6 @@ fn go_on(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, end: &RunEnd) 
         empty,
         at_once,
     });
-}
-
-/// Warns after the configured number of iterations without a commit; `failed`: the check that keeps
-/// sending the agent back.
-fn warn_when_stuck(
-    plan: &mut Plan<'_>,
-    agent: &AgentId,
-    attempt: &Attempt,
-    in_a_row: u32,
-    failed: Option<&Feedback>,
-) {
-    let key = format!("stuck-{agent}");
-    let settings = plan.state.settings.as_ref();
-    let threshold = settings.map_or(u32::MAX, |settings| settings.stuck_threshold);
-    if in_a_row == 0 {
-        plan.clear_warning(&key);
-    } else if in_a_row >= threshold {
-        let why = failed.map_or_else(String::new, |failed| {
-            format!(", and `{}` fails each time: {}", failed.command, failed.how)
-        });
-        plan.warn(
-            &key,
-            &format!(
-                "{agent} has made no commit on {} for {threshold} or more iterations{why}; see: \
-                swarm agent logs {agent}",
-                attempt.idea
-            ),
-        );
-    }
 }
 
 pub(crate) fn gate_over(
@@ -284,7 +258,12 @@ pub(crate) fn gate_over(
     if attempt.gate_next != index || !is_current(plan.state, index, command) {
         return;
     }
-    broken_commands::watch(plan, index, command, &end.how);
+    let stopped = is_stopped(plan.state, run, &end.how);
+    let tree = CheckedTree::Worktree(agent, &attempt.idea);
+    // It runs again when a person has resumed the swarm.
+    if !stopped && broken_commands::hold(plan, &tree, index, command, &end.how) {
+        return;
+    }
     match failure_of(&end.how) {
         None if matches!(end.how, RunEndKind::Exited { .. }) => plan.emit(GatePassed {
             agent: agent.clone(),
@@ -294,35 +273,46 @@ pub(crate) fn gate_over(
             let why = format!("the runner of `{command}` was killed {LOST_RUNS} times in a row");
             fail(plan, agent, why);
         }
-        Some(how) if !is_stopped(plan.state, run, &end.how) => {
+        Some(how) if !stopped => {
             let feedback = Feedback {
                 command: command.to_owned(),
                 how,
                 run: Some(run.clone()),
                 merged: false,
             };
-            gate_failed(plan, agent, feedback);
+            let failed = GateFailed {
+                agent: agent.clone(),
+                feedback,
+                fingerprint: end.fingerprint.clone(),
+            };
+            gate_failed(plan, attempt, failed, end.last_words.as_deref());
         }
         // Stopped or lost: not judged; it runs again when the swarm continues.
         _ => {}
     }
 }
 
-fn gate_failed(plan: &mut Plan<'_>, agent: &AgentId, feedback: Feedback) {
-    if let Some(attempt) = plan.attempt(agent) {
-        warn_when_stuck(
-            plan,
-            agent,
-            attempt,
-            attempt.without_commit,
-            Some(&feedback),
-        );
+/// Sends the agent back with what failed, unless it is stuck.
+fn gate_failed(
+    plan: &mut Plan<'_>,
+    attempt: &Attempt,
+    failed: GateFailed,
+    last_words: Option<&str>,
+) {
+    let agent = &failed.agent.clone();
+    let stuck = stuck::same_failure(attempt, &failed, last_words)
+        .or_else(|| stuck::sent_back_without_change(plan, attempt, &failed));
+    if stuck.is_none() {
+        let in_a_row = attempt.without_commit;
+        stuck::warn(plan, agent, attempt, in_a_row, Some(&failed.feedback));
     }
-    plan.emit(GateFailed {
-        agent: agent.clone(),
-        feedback,
-    });
-    plan.move_attempt(agent, AttemptInput::Hold);
+    plan.emit(failed);
+    match stuck {
+        Some(why) => block(plan, agent, why),
+        None => {
+            plan.move_attempt(agent, AttemptInput::Hold);
+        }
+    }
 }
 
 pub(crate) fn sealed(
@@ -331,9 +321,9 @@ pub(crate) fn sealed(
     outcome: Result<SealOutcome, Failure>,
 ) {
     let agent = &effect.agent;
-    if working(plan, agent, AttemptPhase::Gating).is_none() {
+    let Some(attempt) = working(plan, agent, AttemptPhase::Gating) else {
         return;
-    }
+    };
     match outcome {
         Ok(SealOutcome::Sealed { head, committed }) => plan.emit(AttemptSealed {
             agent: agent.clone(),
@@ -347,7 +337,12 @@ pub(crate) fn sealed(
                 run: None,
                 merged: false,
             };
-            gate_failed(plan, agent, feedback);
+            let failed = GateFailed {
+                agent: agent.clone(),
+                feedback,
+                fingerprint: None,
+            };
+            gate_failed(plan, attempt, failed, None);
         }
         Err(failure) => release_or_fail(plan, agent, &failure),
     }
@@ -389,6 +384,14 @@ pub(crate) fn fail(plan: &mut Plan<'_>, agent: &AgentId, why: String) {
     plan.end(
         agent,
         End::keeping(AttemptEnd::Failed, IdeaStatus::Failed, Some(why)),
+    );
+}
+
+/// Blocks the idea until a person looks at it; its worktree is kept.
+fn block(plan: &mut Plan<'_>, agent: &AgentId, why: String) {
+    plan.end(
+        agent,
+        End::keeping(AttemptEnd::Blocked, IdeaStatus::Blocked, Some(why)),
     );
 }
 

@@ -152,6 +152,7 @@ fn pause(plan: &mut Plan<'_>, settings: &Settings, used: &Used) {
     );
     plan.emit(PauseSet {
         reason: reason.clone(),
+        command: None,
     });
     let moved = plan.move_swarm(SwarmInput::Pause, Some(&reason), None);
     debug_assert!(moved.is_ok());

@@ -9,7 +9,7 @@ use super::queue::{next_check, request_finish};
 use crate::domain::command::TargetChoice;
 use crate::domain::decide::attempt::outcomes::{ask_end, fail};
 use crate::domain::decide::attempt::run_end::{failure_of, is_stopped, run_ended};
-use crate::domain::decide::broken_commands;
+use crate::domain::decide::broken_commands::{self, CheckedTree};
 use crate::domain::decide::decision::{End, Plan, few, shorten};
 use crate::domain::decide::environment_faults::nobodys_fault;
 use crate::domain::decide::ideas::known;
@@ -191,7 +191,12 @@ pub(crate) fn verify_over(
     if entry.verify_next != index || !is_current(plan.state, index, command) {
         return;
     }
-    broken_commands::watch(plan, index, command, &end.how);
+    let stopped = is_stopped(plan.state, run, &end.how);
+    let tree = CheckedTree::Merged(id);
+    if !stopped && broken_commands::hold(plan, &tree, index, command, &end.how) {
+        plan.move_merge(id, MergeInput::Requeue);
+        return;
+    }
     match failure_of(&end.how) {
         None if matches!(end.how, RunEndKind::Exited { .. }) => plan.emit(VerifyPassed {
             id: id.clone(),
@@ -201,7 +206,7 @@ pub(crate) fn verify_over(
             let why = format!("the runner of `{command}` was killed {LOST_RUNS} times in a row");
             cannot(plan, id, &Failure::other(why));
         }
-        Some(how) if !is_stopped(plan.state, run, &end.how) => {
+        Some(how) if !stopped => {
             let feedback = Feedback {
                 command: command.to_owned(),
                 how,

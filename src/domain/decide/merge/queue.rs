@@ -51,7 +51,9 @@ pub(crate) fn build(plan: &mut Plan<'_>, settings: &Settings) {
     if let Some(entry) = idle_in(state, MergePhase::Building) {
         return request_build(plan, entry, settings);
     }
+    let waits = settings.verify && state.is_gate_broken();
     if is_busy(state)
+        || waits
         || state.swarm.baseline.checking.is_some()
         || !may_merge(state)
         || state.swarm.rewritten.is_some()
@@ -128,7 +130,7 @@ pub(crate) fn verify(plan: &mut Plan<'_>, settings: &Settings) {
         plan.move_merge(&entry.idea, MergeInput::Verified);
         return;
     };
-    if !may_merge(state) {
+    if !may_merge(state) || state.is_command_broken(entry.verify_next) {
         plan.move_merge(&entry.idea, MergeInput::Requeue);
     } else if entry.checked_out {
         start_verify(plan, entry, command, settings);

@@ -1,0 +1,114 @@
+//! Ends attempts that would only cost more: the same failure of a quality command again and again,
+//! or iterations that change nothing.
+//!
+//! Invariant: an outcome that is judged again after a torn log is not counted again. Called by
+//! `outcomes`.
+
+use crate::domain::decide::decision::Plan;
+use crate::domain::event::GateFailed;
+use crate::domain::ids::{AgentId, RunId};
+use crate::domain::observation::RunEnd;
+use crate::domain::state::{Attempt, Feedback};
+
+/// Equal failures of a quality command in a row that block the idea.
+pub(crate) const SAME_FAILURES: u32 = 3;
+
+/// Why the idea is blocked, if a quality command keeps failing with the same output.
+pub(super) fn same_failure(
+    attempt: &Attempt,
+    failed: &GateFailed,
+    last_words: Option<&str>,
+) -> Option<String> {
+    let GateFailed {
+        agent,
+        feedback: Feedback { command, how, .. },
+        fingerprint,
+    } = failed;
+    let times = attempt.failures_with(&failed.feedback, fingerprint.as_deref());
+    if times < SAME_FAILURES {
+        return None;
+    }
+    let output = last_words.map_or_else(
+        || "the output is empty".to_owned(),
+        |words| format!("the output ends with: {words}"),
+    );
+    Some(format!(
+        "stuck: `{command}` failed {times} times in a row with the same output ({how}), so its \
+        agent was stopped; {output}. All output: swarm agent logs {agent}"
+    ))
+}
+
+/// Why the idea is blocked, if this iteration is one too many that changed nothing.
+pub(super) fn without_change(
+    plan: &Plan<'_>,
+    agent: &AgentId,
+    attempt: &Attempt,
+    run: &RunId,
+    end: &RunEnd,
+) -> Option<String> {
+    let is_counted = attempt.run.as_ref() != Some(run);
+    let in_a_row = if is_counted {
+        attempt.without_change
+    } else {
+        attempt.without_change_after(end)
+    };
+    reason(plan, agent, in_a_row, "")
+}
+
+/// [`without_change`] for an attempt whose work a check sends back.
+pub(super) fn sent_back_without_change(
+    plan: &Plan<'_>,
+    attempt: &Attempt,
+    failed: &GateFailed,
+) -> Option<String> {
+    let GateFailed {
+        agent,
+        feedback: Feedback { command, how, .. },
+        ..
+    } = failed;
+    let why = format!(", and `{command}` fails: {how}");
+    reason(plan, agent, attempt.without_change, &why)
+}
+
+fn reason(plan: &Plan<'_>, agent: &AgentId, in_a_row: u32, why: &str) -> Option<String> {
+    let threshold = threshold(plan).filter(|threshold| in_a_row >= *threshold)?;
+    Some(format!(
+        "stuck: {in_a_row} iterations in a row changed nothing in the worktree{why} \
+        (completion.stuckThreshold is {threshold}); its output: swarm agent logs {agent}"
+    ))
+}
+
+/// `None` if it is turned off.
+fn threshold(plan: &Plan<'_>) -> Option<u32> {
+    let settings = plan.state.settings.as_ref()?;
+    Some(settings.stuck_threshold).filter(|threshold| *threshold > 0)
+}
+
+/// Warns after as many iterations without a commit: the worktree changes, but nothing is ready to
+/// land. `failed`: the check that keeps sending the agent back.
+pub(super) fn warn(
+    plan: &mut Plan<'_>,
+    agent: &AgentId,
+    attempt: &Attempt,
+    in_a_row: u32,
+    failed: Option<&Feedback>,
+) {
+    let key = format!("stuck-{agent}");
+    if in_a_row == 0 {
+        return plan.clear_warning(&key);
+    }
+    let Some(threshold) = threshold(plan).filter(|threshold| in_a_row >= *threshold) else {
+        return;
+    };
+    let why = failed.map_or_else(String::new, |failed| {
+        format!(", and `{}` fails each time: {}", failed.command, failed.how)
+    });
+    plan.warn(
+        &key,
+        &format!(
+            "{agent} has made no commit on {} for {threshold} or more iterations{why}; see: swarm \
+            agent logs {agent}",
+            attempt.idea
+        ),
+    );
+}
