@@ -245,8 +245,9 @@ pub struct Completion {
     /// its worktree is kept.
     #[schemars(range(min = 1, max = 10000))]
     pub max_iterations: u32,
-    /// Number of consecutive iterations that change nothing in the worktree after which swarm blocks
-    /// the idea as stuck. After as many without a new commit it shows a warning. 0 turns both off.
+    /// Number of consecutive iterations that change nothing in the worktree after which swarm
+    /// blocks the idea as stuck. After as many without a new commit it shows a warning. 0 turns
+    /// both off.
     #[schemars(range(min = 0, max = 10000))]
     pub stuck_threshold: u32,
     /// Whether swarm commits the changes that an agent left uncommitted when it reported

@@ -15,6 +15,7 @@ use super::verdict::Verdict;
 
 /// Something that happened outside the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant)] // there are few at a time
 pub enum Observation {
     /// A daemon took the lock and read the log.
     DaemonStarted {

@@ -406,6 +406,34 @@ fn a_look_tells_what_was_done_and_changes_nothing() {
 }
 
 #[test]
+fn the_digest_of_a_worktree_changes_with_every_change_and_only_then() {
+    let fixture = Fixture::new();
+    let (path, tip) = fixture.attempt(1, &[("a.txt", "a\n")]);
+    let digest = || fixture.repo.tree_digest(&name(1)).unwrap();
+    // That of a clean tree is its commit, whatever is ignored.
+    write(&path, "ignored/x", "x");
+    assert_eq!(digest(), tip.to_string());
+    let mut seen = vec![digest()];
+    let changes: [&dyn Fn(); 6] = [
+        &|| write(&path, "a.txt", "changed\n"),
+        &|| write(&path, "new\nname", "x"),
+        &|| write(&path, "new\nname", "y"),
+        &|| fs::remove_file(path.join("a.txt")).unwrap(),
+        &|| drop(git(&path, &["add", "-A"])),
+        &|| drop(git(&path, &["commit", "-q", "-m", "more"])),
+    ];
+    for change in changes {
+        change();
+        let now = digest();
+        assert!(!seen.contains(&now), "{seen:?}");
+        assert_eq!(digest(), now);
+        seen.push(now);
+    }
+    fs::remove_dir_all(&path).unwrap();
+    assert!(fixture.repo.tree_digest(&name(1)).is_err());
+}
+
+#[test]
 fn what_came_from_the_target_is_nobodys_work_in_a_worktree() {
     let fixture = Fixture::new();
     let base = fixture.oid("main");

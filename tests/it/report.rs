@@ -45,7 +45,7 @@ fn some_of_each(sandbox: &Sandbox) {
     sandbox.idea_with("say COMPLETE", &["--after", "idea-002"]);
     sandbox.wait_idea(&landed, "done");
     sandbox.wait_idea("idea-002", "blocked");
-    sandbox.idea("echo nothing is done");
+    sandbox.idea("echo half done >draft.txt");
     sandbox.wait_held("stuck");
 }
 

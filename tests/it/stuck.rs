@@ -72,7 +72,8 @@ fn iterations_that_change_nothing_block_the_idea() {
     let sandbox = Sandbox::ready();
     sandbox.configure(&json!({"completion": {"stuckThreshold": 3}}));
     // Uncommitted work is a change; from the third iteration on nothing happens.
-    let id = sandbox.idea("echo busy; iteration 1 && write a.txt 1; iteration 2 && write a.txt 22");
+    let id = sandbox
+        .idea("echo busy; iteration 1 && write a.txt 1; iteration 2 && write a.txt 22; true");
     assert_eq!(sandbox.run_until_idle(), 5);
     assert_eq!(sandbox.idea_status(&id), "blocked");
     assert_eq!(sandbox.notes("runs").len(), 5);

@@ -1,4 +1,5 @@
-//! Fingerprint of a failed quality command's output: equal for two runs that failed in the same way.
+//! Fingerprint of a failed quality command's output: equal for two runs that failed in the same
+//! way.
 //!
 //! Invariant: pure. What differs between two runs of the same failure is folded: times, durations,
 //! temporary paths, process ids, hex ids and addresses, seeds, the order of lines. Everything else
@@ -70,10 +71,10 @@ fn fold_line(line: &str) -> String {
         } else if piece.trim().is_empty() {
             // Columns are aligned by the width of what was folded.
             folded.push(' ');
-            before.gap = piece.to_owned();
+            piece.clone_into(&mut before.gap);
         } else {
             folded.push_str(piece);
-            before.gap = piece.to_owned();
+            piece.clone_into(&mut before.gap);
         }
         rest = after;
     }

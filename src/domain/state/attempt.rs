@@ -316,13 +316,13 @@ impl Attempt {
         if known.is_some_and(|known| known.run.is_some() && known.run == failure.run) {
             return self.same_failures;
         }
-        let same = |known: &Feedback| {
+        let is_same = |known: &Feedback| {
             (&known.command, &known.how, known.merged)
                 == (&failure.command, &failure.how, failure.merged)
         };
         match fingerprint {
             None => 0,
-            some if some == self.fingerprint.as_deref() && known.is_some_and(same) => {
+            _ if fingerprint == self.fingerprint.as_deref() && known.is_some_and(is_same) => {
                 self.same_failures + 1
             }
             Some(_) => 1,

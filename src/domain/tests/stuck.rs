@@ -21,8 +21,8 @@ use crate::domain::verdict::Verdict;
 use crate::view::{Rest, needs_you, rest};
 
 /// The tip of the branch in these stories, as the digest of a clean tree.
-fn clean() -> Option<String> {
-    Some(oid(1).to_string())
+fn clean() -> String {
+    oid(1).to_string()
 }
 
 fn failure(fingerprint: &str) -> RunEnd {
@@ -74,9 +74,12 @@ fn the_same_failure_three_times_in_a_row_blocks_the_idea() {
     assert_eq!((is_blocked(&s), s.attempt(1).same_failures), (false, 2));
     sent_back(&mut s, failure("a"));
     assert!(is_blocked(&s));
-    assert_snapshot!(s.idea(1).last_error.as_ref().unwrap(), @"stuck: `check` failed 3 times in a row with the same output (exit code 1), so its \
+    assert_snapshot!(
+        s.idea(1).last_error.as_ref().unwrap(),
+        @"stuck: `check` failed 3 times in a row with the same output (exit code 1), so its \
         agent was stopped; the output ends with: 1 failed in 0.10s. All output: swarm agent \
-        logs ed-001");
+        logs ed-001"
+    );
     assert_eq!(s.state.slots_used(), 0);
     let kept = s.idea(1).kept.as_ref().unwrap();
     let last = kept.feedback.as_ref().unwrap().run.as_ref().unwrap();
@@ -157,8 +160,8 @@ fn a_failure_that_is_judged_again_after_a_torn_log_counts_once() {
 #[test]
 fn iterations_that_change_nothing_block_the_idea() {
     let mut s = working(|settings| settings.stuck_threshold = 3);
-    leaves(&mut s, clean().as_deref());
-    leaves(&mut s, clean().as_deref());
+    leaves(&mut s, Some(&clean()));
+    leaves(&mut s, Some(&clean()));
     assert_eq!(s.attempt(1).without_change, 2);
     // Uncommitted work is a change, the same uncommitted work is none.
     leaves(&mut s, Some("dirty"));
@@ -167,8 +170,11 @@ fn iterations_that_change_nothing_block_the_idea() {
     assert!(!is_blocked(&s));
     leaves(&mut s, Some("dirty"));
     assert!(is_blocked(&s));
-    assert_snapshot!(s.idea(1).last_error.as_ref().unwrap(), @"stuck: 3 iterations in a row changed nothing in the worktree \
-        (completion.stuckThreshold is 3); its output: swarm agent logs ed-001");
+    assert_snapshot!(
+        s.idea(1).last_error.as_ref().unwrap(),
+        @"stuck: 3 iterations in a row changed nothing in the worktree \
+        (completion.stuckThreshold is 3); its output: swarm agent logs ed-001"
+    );
     assert_eq!(s.state.slots_used(), 0);
     assert!(s.idea(1).kept.is_some());
 }
@@ -179,13 +185,16 @@ fn a_check_that_sends_an_agent_back_which_changes_nothing_blocks_the_idea() {
     for output in ["a", "b"] {
         assert!(!is_blocked(&s));
         s.says(&agent(1), Signal::Complete(None));
-        leaves(&mut s, clean().as_deref());
+        leaves(&mut s, Some(&clean()));
         s.answer("seal", sealed(1, false)).well_until("gate");
         let gate = s.pending("gate").unwrap();
         s.run_over(gate, failure(output));
     }
-    assert_snapshot!(s.idea(1).last_error.as_ref().unwrap(), @"stuck: 2 iterations in a row changed nothing in the worktree, and `check` fails: exit \
-        code 1 (completion.stuckThreshold is 2); its output: swarm agent logs ed-001");
+    assert_snapshot!(
+        s.idea(1).last_error.as_ref().unwrap(),
+        @"stuck: 2 iterations in a row changed nothing in the worktree, and `check` fails: exit \
+        code 1 (completion.stuckThreshold is 2); its output: swarm agent logs ed-001"
+    );
 }
 
 #[test]
@@ -200,17 +209,17 @@ fn a_tree_that_cannot_be_read_counts_as_changed() {
 #[test]
 fn questions_and_interrupted_iterations_do_not_count() {
     let mut s = working(|settings| settings.stuck_threshold = 2);
-    leaves(&mut s, clean().as_deref());
+    leaves(&mut s, Some(&clean()));
     let iteration = s.pending("iteration").unwrap();
     let cut = RunEnd {
-        tree: clean(),
+        tree: Some(clean()),
         verdict: Some(Verdict::Cut),
         ..RunEnd::new(exit(0))
     };
     s.run_over(iteration, cut).wait_for_deadline();
     assert_eq!(s.attempt(1).without_change, 1);
     s.says(&agent(1), Signal::NeedsHuman(Some("which one?".into())));
-    leaves(&mut s, clean().as_deref());
+    leaves(&mut s, Some(&clean()));
     assert_eq!(s.attempt(1).phase, AttemptPhase::WaitingForHuman);
     assert_eq!(s.attempt(1).without_change, 1);
     assert!(!is_blocked(&s));
@@ -220,7 +229,7 @@ fn questions_and_interrupted_iterations_do_not_count() {
 fn a_threshold_of_zero_is_off() {
     let mut s = working(|settings| settings.stuck_threshold = 0);
     for _ in 0..10 {
-        leaves(&mut s, clean().as_deref());
+        leaves(&mut s, Some(&clean()));
     }
     assert!(!is_blocked(&s) && s.state.warnings.is_empty());
 }
@@ -228,7 +237,7 @@ fn a_threshold_of_zero_is_off() {
 #[test]
 fn an_iteration_that_is_judged_again_after_a_torn_log_counts_once() {
     let mut s = working(|settings| settings.stuck_threshold = 2);
-    leaves(&mut s, clean().as_deref());
+    leaves(&mut s, Some(&clean()));
     s.restart();
     let iteration = s.pending("iteration").unwrap();
     let end = RunEnd {
@@ -270,11 +279,14 @@ fn a_command_that_cannot_run_holds_the_swarm_until_a_person_resumes_it() {
     );
     assert_eq!(rest(&s.state), Rest::NeedsPerson);
     let needs = &needs_you(&s.state)[0];
-    assert_snapshot!(needs.message, @"paused: the quality command `check` fails with exit code 127 in the worktree of \
+    assert_snapshot!(
+        needs.message,
+        @"paused: the quality command `check` fails with exit code 127 in the worktree of \
         idea-001: the shell cannot find its program. No idea is to blame, so nothing starts. \
         Install the program, or change qualityCommands in .swarm/config.json; then: swarm \
         resume. If idea-001 itself broke the command, first tell its agent: swarm agent say \
-        ed-001 \"...\"");
+        ed-001 \"...\""
+    );
     assert_eq!(needs.commands, ["swarm resume"]);
     let warning = &s.state.warnings["quality-1"].message;
     assert_eq!(needs.message, format!("paused: {warning}"));
@@ -342,10 +354,13 @@ fn a_merge_check_that_cannot_run_holds_the_queue() {
     assert_eq!(s.attempt(1).returns, 0);
     assert!(s.state.outbox.is_empty());
     assert_eq!(rest(&s.state), Rest::NeedsPerson);
-    assert_snapshot!(s.state.swarm.pause_reason.as_ref().unwrap(), @"the quality command `check` fails with exit code 127 on the merged tree of idea-001: \
+    assert_snapshot!(
+        s.state.swarm.pause_reason.as_ref().unwrap(),
+        @"the quality command `check` fails with exit code 127 on the merged tree of idea-001: \
         the shell cannot find its program. No idea is to blame, so nothing starts. Install the \
         program, or change qualityCommands in .swarm/config.json; then: swarm resume. If \
-        idea-001 itself broke the command, first: swarm idea cancel idea-001");
+        idea-001 itself broke the command, first: swarm idea cancel idea-001"
+    );
     s.command(Command::Resume).all_goes_well();
     assert_eq!(s.idea(1).status, IdeaStatus::Done);
 }

@@ -2,8 +2,8 @@
 //!
 //! `claim` picks the next idea, `iterations` starts runs, `signals` handles what agents say during
 //! them, `run_end` describes how a run ended, `outcomes` decides what follows from that, `stuck`
-//! when more tries would only cost more, and `provider` what follows when the model provider is at fault: a limit, an overload, a login.
-//! Called by `advance` and `decide`.
+//! when more tries would only cost more, and `provider` what follows when the model provider is at
+//! fault: a limit, an overload, a login. Called by `advance` and `decide`.
 
 pub(super) mod claim;
 pub(super) mod iterations;
