@@ -198,6 +198,9 @@ pub struct IdeaFilter {
     #[serde(default)]
     #[param(schema_with = crate::view::schema::words::<IdeaStatus>, required = false)]
     pub status: Option<IdeaStatus>,
+    /// Whether open ideas come first, in the order of their start, each with what it used.
+    #[serde(default)]
+    pub open_first: Option<bool>,
 }
 
 /// Selects an agent's output.

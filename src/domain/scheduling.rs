@@ -3,7 +3,8 @@
 //! Invariant: pure and total; the same state and time give the same idea. Called when a slot is
 //! free.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
 
 use super::ids::IdeaId;
 use super::settings::Mode;
@@ -89,19 +90,69 @@ pub fn next(state: &State, now: Timestamp, may: impl Fn(&Idea) -> bool) -> Optio
     let dependents = dependents(state);
     let waiting = |id: &IdeaId| dependents.get(id).copied().unwrap_or(0);
     ready
-        .max_by(|(a_id, a), (b_id, b)| {
-            // An idea with a redirected agent comes first, then one that a person assigned.
-            let rank = |id, idea: &Idea| {
-                let score = score(idea, waiting(id));
-                (idea.reserved.is_some(), idea.assigned, score)
-            };
-            let by_score = rank(a_id, a).cmp(&rank(b_id, b));
-            let by_age = (b.created_at, b_id.as_str().len(), *b_id).cmp(&(
-                a.created_at,
-                a_id.as_str().len(),
-                *a_id,
-            ));
-            by_score.then(by_age)
-        })
+        .max_by_key(|(id, idea)| rank(id, idea, waiting(id)))
         .map(|(id, _)| id.clone())
+}
+
+/// What decides between two ideas that may start; the greatest goes first.
+type Rank<'i> = (bool, bool, i64, Reverse<(Timestamp, usize, &'i IdeaId)>);
+
+/// An idea with a redirected agent comes first, then one that a person assigned.
+fn rank<'i>(id: &'i IdeaId, idea: &Idea, dependents: i64) -> Rank<'i> {
+    let age = (idea.created_at, id.as_str().len(), id);
+    let score = score(idea, dependents);
+    (idea.reserved.is_some(), idea.assigned, score, Reverse(age))
+}
+
+/// The pending ideas in the order in which they would start one at a time, if each landed at once.
+/// Those that wait for an idea that is not pending follow the others.
+pub fn line(state: &State) -> Vec<&IdeaId> {
+    let dependents = dependents(state);
+    let pending = || state.ideas.open().filter(|(_, idea)| is_pending(idea));
+    let mut missing: HashMap<&IdeaId, usize> = HashMap::new();
+    let mut waiters: HashMap<&IdeaId, Vec<&IdeaId>> = HashMap::new();
+    for (id, idea) in pending() {
+        let first = idea
+            .after
+            .iter()
+            .filter(|first| state.ideas.get(first).is_some_and(is_pending));
+        for first in first {
+            *missing.entry(id).or_insert(0) += 1;
+            waiters.entry(first).or_default().push(id);
+        }
+    }
+    let place = |id| place(state, id, dependents.get(id).copied().unwrap_or(0));
+    let free = pending()
+        .map(|(id, _)| id)
+        .filter(|id| !missing.contains_key(id));
+    let mut next: BinaryHeap<_> = free.filter_map(place).collect();
+    let mut line = Vec::new();
+    while let Some((_, _, id)) = next.pop() {
+        line.push(id);
+        for waiter in waiters.remove(id).unwrap_or_default() {
+            let left = missing.entry(waiter).or_insert(1);
+            *left -= 1;
+            if *left == 0 {
+                next.extend(place(waiter));
+            }
+        }
+    }
+    line
+}
+
+fn is_pending(idea: &Idea) -> bool {
+    idea.status == IdeaStatus::Pending
+}
+
+/// What decides where a pending idea stands in the [`line`]; the greatest goes first.
+type Place<'s> = (bool, Rank<'s>, &'s IdeaId);
+
+fn place<'s>(state: &'s State, id: &'s IdeaId, dependents: i64) -> Option<Place<'s>> {
+    let idea = state.ideas.get(id)?;
+    let comes_first = |first: &IdeaId| {
+        let first = state.ideas.get(first);
+        first.is_some_and(|it| is_pending(it) || it.status == IdeaStatus::Done)
+    };
+    let is_free = idea.after.iter().all(comes_first);
+    Some((is_free, rank(id, idea, dependents), id))
 }

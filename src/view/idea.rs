@@ -1,5 +1,8 @@
 //! Ideas: `swarm idea list`, `swarm idea show`.
 
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -9,6 +12,7 @@ use super::needs_you::{NeedsYou, needs_you};
 use super::usage::UsedView;
 use super::{schema, usage};
 use crate::domain::ids::{AgentId, IdeaId, Oid, ProfileName};
+use crate::domain::scheduling;
 use crate::domain::state::{Audit, Idea, IdeaStatus, State};
 use crate::domain::time::Timestamp;
 
@@ -46,6 +50,10 @@ pub struct IdeaView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = Option<String>)]
     pub profile: Option<ProfileName>,
+    /// What its attempts used; in lists only with `openFirst`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub used: Option<UsedView>,
     /// When it was added.
     #[schema(schema_with = schema::time, required)]
     pub created_at: Timestamp,
@@ -78,10 +86,6 @@ pub struct IdeaDetail {
     pub merge: Option<MergeView>,
     /// What it needs from a person.
     pub needs_you: Vec<NeedsYou>,
-    /// What its attempts used.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(required = false)]
-    pub used: Option<UsedView>,
     /// What happened to it, oldest first.
     #[schema(value_type = Vec<schema::HistoryLine>)]
     pub history: Vec<Audit>,
@@ -115,6 +119,7 @@ pub fn idea(id: &IdeaId, idea: &Idea) -> IdeaView {
         commit: idea.commit.clone(),
         last_error: idea.last_error.as_deref().map(str::to_owned),
         profile: idea.profile.clone(),
+        used: None,
         created_at: idea.created_at,
         updated_at: idea.updated_at,
     }
@@ -133,12 +138,47 @@ pub fn ideas(state: &State, status: Option<IdeaStatus>) -> Vec<IdeaView> {
     list
 }
 
+fn with_usage(id: &IdeaId, this: &Idea) -> IdeaView {
+    IdeaView {
+        used: usage::any_used(&this.used),
+        ..idea(id, this)
+    }
+}
+
+/// The ideas as a person wants to see them, with what they used: what is under way, what needs
+/// somebody, what waits in the order of its start, then what is over, the newest first.
+pub fn ideas_open_first(state: &State, status: Option<IdeaStatus>) -> Vec<IdeaView> {
+    let line = scheduling::line(state);
+    let places: HashMap<&IdeaId, usize> = (0..).zip(line).map(|(at, id)| (id, at)).collect();
+    let group = |idea: &Idea| match idea.status {
+        IdeaStatus::Active => 0,
+        IdeaStatus::Merging => 1,
+        IdeaStatus::Blocked | IdeaStatus::Failed | IdeaStatus::Timeout => 2,
+        IdeaStatus::Pending => 3,
+        IdeaStatus::Done | IdeaStatus::Cancelled => 4,
+    };
+    let mut list: Vec<(&IdeaId, &Idea)> = state
+        .ideas
+        .iter()
+        .filter(|(_, idea)| status.is_none_or(|status| idea.status == status))
+        .collect();
+    list.sort_by_cached_key(|(id, idea)| {
+        let group = group(idea);
+        let newest = (group == 4).then_some(idea.updated_at);
+        let place = places.get(id).copied();
+        (group, Reverse(newest), place, id.as_str().len(), *id)
+    });
+    list.into_iter()
+        .map(|(id, idea)| with_usage(id, idea))
+        .collect()
+}
+
 /// An idea with its history; `None` if there is no such idea.
 pub fn idea_detail(state: &State, id: &IdeaId) -> Option<IdeaDetail> {
     let this = state.ideas.get(id)?;
     let waits_on = |(_, other): &(&IdeaId, &Idea)| other.after.contains(id);
     Some(IdeaDetail {
-        idea: idea(id, this),
+        idea: with_usage(id, this),
         agent: state.attempt_at(id).map(|(agent, _)| agent.clone()),
         dependents: state
             .ideas
@@ -158,7 +198,6 @@ pub fn idea_detail(state: &State, id: &IdeaId) -> Option<IdeaDetail> {
             let about = |need: &NeedsYou| need.idea_id.as_ref() == Some(id);
             needs_you(state).into_iter().filter(about).collect()
         },
-        used: usage::any_used(&this.used),
         history: this.audit.clone(),
     })
 }

@@ -20,7 +20,9 @@ mod usage;
 use std::fmt;
 
 pub use agent::{AgentView, MessageView, agent, agents};
-pub use idea::{IdeaDetail, IdeaView, edited, idea, idea_detail, ideas, status_verb};
+pub use idea::{
+    IdeaDetail, IdeaView, edited, idea, idea_detail, ideas, ideas_open_first, status_verb,
+};
 pub use idle::{Rest, rest};
 pub use learnings::{LearningView, SourceView, learnings};
 pub use merge::{MergeView, merges};

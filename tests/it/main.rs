@@ -29,6 +29,7 @@ mod interrupted_runs;
 mod interventions;
 mod kill_and_restart;
 mod kill_storm;
+mod listing_ideas;
 mod log_and_events;
 mod memory_and_descriptors;
 mod merging;

@@ -95,6 +95,22 @@ fn without_ages(line: &str) -> String {
 }
 
 #[test]
+fn the_list_of_ideas_shows_open_ones_first_with_their_cost() {
+    let sandbox = sandbox();
+    let daemon = sandbox.start();
+    some_of_each(&sandbox);
+    insta::assert_snapshot!(sandbox.swarm(&["idea", "list"]).ok(), @r"
+    ID        STATUS   COST   TITLE                                                     AFTER
+    idea-004  active   $0.25  An idea of the test DO: echo half done >draft.txt
+    idea-002  blocked  $0.25  An idea of the test DO: say 'BLOCKED:*why* <b>not</b>'
+    idea-003  pending         An idea of the test DO: say COMPLETE                      idea-002
+    idea-001  done     $0.25  An idea of the test DO: echo x >landed.txt; say COMPLETE
+    ");
+    sandbox.swarm(&["agent", "stop", "cl-003"]).ok();
+    daemon.stop();
+}
+
+#[test]
 fn it_says_what_landed_failed_waits_is_stuck_and_was_spent() {
     let sandbox = sandbox();
     let daemon = sandbox.start();

@@ -19,7 +19,7 @@ use crate::view::{self, IdeaDetail, IdeaView};
 
 type Context = State<Arc<ApiContext>>;
 
-/// List the ideas, oldest first.
+/// List the ideas, oldest first unless `openFirst` is set.
 #[utoipa::path(
     get, path = "/ideas", tag = "ideas", params(IdeaFilter),
     responses((status = 200, body = Vec<view::IdeaView>),
@@ -29,11 +29,11 @@ pub(super) async fn list(
     State(context): Context,
     Params(filter): Params<IdeaFilter>,
 ) -> Json<Vec<IdeaView>> {
-    Json(
-        context
-            .handle
-            .read(|state| view::ideas(state, filter.status)),
-    )
+    let list = match filter.open_first {
+        Some(true) => view::ideas_open_first,
+        Some(false) | None => view::ideas,
+    };
+    Json(context.handle.read(|state| list(state, filter.status)))
 }
 
 /// Add an idea to the backlog.

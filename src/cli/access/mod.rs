@@ -131,6 +131,20 @@ impl Access {
         }
     }
 
+    /// The ideas as a person wants to see them: open ones first, each with what it used.
+    pub fn ideas_open_first(&mut self, status: Option<IdeaStatus>) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(daemon) => {
+                let only = status
+                    .map_or_else(String::new, |status| format!("&status={}", status.as_str()));
+                daemon.get(&format!("ideas?openFirst=true{only}"))
+            }
+            Self::Offline(paths) => {
+                to_value(&view::ideas_open_first(&offline::read(paths)?, status))
+            }
+        }
+    }
+
     /// One idea with its history.
     pub fn idea(&mut self, id: &IdeaId) -> Result<Value, CliError> {
         match self {

@@ -79,7 +79,11 @@ pub struct Add {
 
 /// `idea list`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(after_help = "\
+First what is under way, then what needs somebody, then what waits in the order in which it would \
+start, then what is over, newest first. `--json` lists the oldest first.
+
+Examples:
   $ swarm idea list
   $ swarm idea list --status failed --json")]
 pub struct List {
@@ -288,10 +292,11 @@ fn list(args: &List, context: &mut Context) -> Result<(), CliError> {
     let status = IdeaStatus::ALL
         .into_iter()
         .find(|status| Some(status.as_str()) == wanted);
-    let ideas = context.with_access(|access| access.ideas(status))?;
     if context.output.json {
+        let ideas = context.with_access(|access| access.ideas(status))?;
         return context.output.document(&ideas);
     }
+    let ideas = context.with_access(|access| access.ideas_open_first(status))?;
     let ideas = ideas.as_array().map_or(&[][..], Vec::as_slice);
     if ideas.is_empty() {
         let none = match wanted {
@@ -301,7 +306,7 @@ fn list(args: &List, context: &mut Context) -> Result<(), CliError> {
         context.output.note(none);
         return Ok(());
     }
-    let page = render::ideas(&context.output, ideas);
+    let page = render::idea_list::ideas(&context.output, ideas);
     write_page(&mut context.output, &page)
 }
 

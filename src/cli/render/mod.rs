@@ -3,6 +3,7 @@
 //! Invariant: every foreign text is made safe here or in [`Rows`]; a page is a list of lines and
 //! writes nothing itself.
 
+pub mod idea_list;
 pub mod usage;
 
 use serde_json::Value;
@@ -60,22 +61,6 @@ fn when(view: &Value, key: &str, now: Timestamp) -> String {
 
 fn commit(oid: &str) -> &str {
     oid.get(..10).unwrap_or(oid)
-}
-
-/// Ideas as a table.
-pub fn ideas(output: &Output, ideas: &[Value]) -> Vec<String> {
-    let mut rows = Rows::new(output, &["ID", "STATUS", "TITLE", "AFTER", "TAGS"], &[2]);
-    for idea in ideas {
-        let status = text(idea, "status");
-        rows.row(&[
-            (Tone::Plain, text(idea, "id")),
-            (tone_of_status(status), status),
-            (Tone::Plain, &title(text(idea, "content"), MAX_TITLE)),
-            (Tone::Dim, &texts(idea, "after").join(", ")),
-            (Tone::Dim, &texts(idea, "tags").join(", ")),
-        ]);
-    }
-    rows.lines()
 }
 
 /// Agents as a table.

@@ -35,6 +35,22 @@ pub fn describe_usage(used: &Value) -> String {
     describe::spent(&spent)
 }
 
+/// What several runs cost, in a word: `$1.20`, `~$1.20` if some of it is an estimate, `$1.20+?` if
+/// some of it is unknown. Empty if they used nothing.
+pub fn cost(used: &Value) -> String {
+    let dollars = |key| used.get(key).and_then(Value::as_f64).unwrap_or_default();
+    let (reported, estimated) = (dollars("usd"), dollars("estimatedUsd"));
+    let sum = MicroUsd::from_dollars(reported + estimated).unwrap_or_default();
+    let unknown = number(used, "runsWithoutCost");
+    let about = if estimated > 0.0 { "~" } else { "" };
+    match (number(used, "runs"), unknown) {
+        (0, _) => String::new(),
+        (runs, unknown) if runs == unknown && sum.0 == 0 => "?".to_owned(),
+        (_, 0) => format!("{about}{sum}"),
+        (..) => format!("{about}{sum}+?"),
+    }
+}
+
 /// One line for each account that is on hold.
 pub fn accounts(view: &Value, now: Timestamp) -> Vec<String> {
     let line = |account: &Value| {
@@ -53,4 +69,24 @@ pub fn accounts(view: &Value, now: Timestamp) -> Vec<String> {
         format!("{name}: {what}, {next} ({message})")
     };
     list(view, "accounts").iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_cost_in_a_word_says_what_is_unknown() {
+        let used = |usd: f64, estimated: f64, runs: u64, unknown: u64| {
+            cost(&json!({"usd": usd, "estimatedUsd": estimated, "runs": runs,
+                "runsWithoutCost": unknown}))
+        };
+        assert_eq!(used(1.2, 0.0, 2, 0), "$1.20");
+        assert_eq!(used(1.0, 0.5, 2, 0), "~$1.50");
+        assert_eq!(used(1.2, 0.0, 2, 1), "$1.20+?");
+        assert_eq!(used(0.0, 0.0, 2, 2), "?");
+        assert_eq!(used(0.0, 0.0, 0, 0), "");
+    }
 }

@@ -1,0 +1,60 @@
+//! The table of ideas.
+
+use serde_json::Value;
+
+use super::{tone_of_status, usage};
+use crate::cli::json::{text, texts};
+use crate::cli::output::Output;
+use crate::cli::output::table::Rows;
+use crate::cli::output::terminal::Tone;
+
+/// Ideas as a table; a column without any value is left out.
+pub fn ideas(output: &Output, ideas: &[Value]) -> Vec<String> {
+    const TITLE: usize = 4;
+    let headings = ["ID", "STATUS", "PRIORITY", "COST", "TITLE", "AFTER", "TAGS"];
+    let rows: Vec<[(Tone, String); 7]> = ideas.iter().map(|idea| idea_row(output, idea)).collect();
+    let is_used = |column: &usize| rows.iter().any(|row| !row[*column].1.is_empty());
+    let used: Vec<usize> = (0..headings.len()).filter(is_used).collect();
+    let shown: Vec<&str> = used.iter().map(|column| headings[*column]).collect();
+    let title = used.iter().position(|column| *column == TITLE);
+    let mut table = Rows::new(output, &shown, &title.into_iter().collect::<Vec<_>>());
+    for row in &rows {
+        let cells = used.iter().map(|column| &row[*column]);
+        let cells: Vec<(Tone, &str)> = cells.map(|(tone, text)| (*tone, text.as_str())).collect();
+        table.row(&cells);
+    }
+    table.lines()
+}
+
+fn idea_row(output: &Output, idea: &Value) -> [(Tone, String); 7] {
+    let status = text(idea, "status");
+    let priority = match idea.get("priority").and_then(Value::as_i64) {
+        None | Some(0) => String::new(),
+        Some(priority) => priority.to_string(),
+    };
+    let cost = idea.get("used").map_or_else(String::new, usage::cost);
+    [
+        (Tone::Plain, text(idea, "id").to_owned()),
+        (tone_of_status(status), status.to_owned()),
+        (Tone::Plain, priority),
+        (Tone::Dim, cost),
+        (Tone::Plain, one_line(text(idea, "content"), output.width)),
+        (Tone::Dim, texts(idea, "after").join(", ")),
+        (Tone::Dim, texts(idea, "tags").join(", ")),
+    ]
+}
+
+/// The whole text on one line, without Markdown heading marks. The table cuts it to the terminal;
+/// more than the terminal is wide need not go there.
+fn one_line(text: &str, width: Option<u16>) -> String {
+    let words: Vec<&str> = text
+        .trim()
+        .trim_start_matches("# ")
+        .split_whitespace()
+        .collect();
+    let line = words.join(" ");
+    match width {
+        Some(width) => line.chars().take(usize::from(width) + 1).collect(),
+        None => line,
+    }
+}
