@@ -56,9 +56,10 @@ pub fn run(args: &Log, context: &mut Context) -> Result<(), CliError> {
         return context.output.document(&entries);
     }
     if found == 0 {
-        let nothing = match narrow {
-            true => "nothing happened in that range",
-            false => "nothing has happened yet",
+        let nothing = if narrow {
+            "nothing happened in that range"
+        } else {
+            "nothing has happened yet"
         };
         context.output.note(nothing);
         return Ok(());

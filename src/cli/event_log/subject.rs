@@ -267,7 +267,7 @@ mod tests {
 
     use super::*;
 
-    fn event(kind: &str, data: Value) -> Event {
+    fn event(kind: &str, data: &Value) -> Event {
         serde_json::from_value(json!({"kind": kind, "data": data})).unwrap()
     }
 
@@ -276,29 +276,29 @@ mod tests {
         let log = [
             event(
                 "ideaClaimed",
-                json!({"id": "idea-001", "agent": "ed-001", "attempt": 1,
+                &json!({"id": "idea-001", "agent": "ed-001", "attempt": 1,
                 "profile": "ed", "branch": "b", "worktree": "w"}),
             ),
             event(
                 "effectRequested",
-                json!({"id": 7, "effect": {"run": {"run": "r1-x",
+                &json!({"id": 7, "effect": {"run": {"run": "r1-x",
                 "purpose": {"gate": {"agent": "ed-001", "index": 0, "command": "true"}},
                 "timeoutMs": 1}}}),
             ),
-            event("runStarted", json!({"run": "r1-x", "pid": 1})),
-            event("effectFinished", json!({"id": 7})),
+            event("runStarted", &json!({"run": "r1-x", "pid": 1})),
+            event("effectFinished", &json!({"id": 7})),
             event(
                 "hookAsked",
-                json!({"hook": "pre-merge", "id": "idea-001", "agent": "ed-001"}),
+                &json!({"hook": "pre-merge", "id": "idea-001", "agent": "ed-001"}),
             ),
             event(
                 "hookFinished",
-                json!({"hook": "pre-merge", "about": 5, "how": "ok",
+                &json!({"hook": "pre-merge", "about": 5, "how": "ok",
                 "well": true}),
             ),
             event(
                 "agentRedirected",
-                json!({"agent": "ed-001", "to": "idea-002",
+                &json!({"agent": "ed-001", "to": "idea-002",
                 "newWorktree": false}),
             ),
         ];
@@ -317,7 +317,7 @@ mod tests {
             );
         }
         assert_eq!(found[6].ideas.len(), 2, "{:?}", found[6]);
-        let unknown = event("effectFinished", json!({"id": 7}));
+        let unknown = event("effectFinished", &json!({"id": 7}));
         assert_eq!(subjects.resolve(8, &unknown), Subject::default());
     }
 }
