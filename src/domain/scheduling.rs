@@ -144,7 +144,7 @@ fn is_pending(idea: &Idea) -> bool {
     idea.status == IdeaStatus::Pending
 }
 
-/// What decides where a pending idea stands in the [`line`]; the greatest goes first.
+/// What decides where a pending idea stands in the [`line()`]; the greatest goes first.
 type Place<'s> = (bool, Rank<'s>, &'s IdeaId);
 
 fn place<'s>(state: &'s State, id: &'s IdeaId, dependents: i64) -> Option<Place<'s>> {
