@@ -74,7 +74,7 @@ async fn refusals_say_what_why_and_what_next() {
     GET /api/v1/ideas?status=lost
       400 BAD_REQUEST: the query is invalid: status: unknown variant `lost`, expected one of `pending`, `active`, `merging`, `blocked`, `done`, `failed`, `timeout`, `cancelled`
     GET /api/v1/ideas?state=done
-      400 BAD_REQUEST: the query is invalid: state: unknown field `state`, expected `status`
+      400 BAD_REQUEST: the query is invalid: state: unknown field `state`, expected `status` or `openFirst`
     GET /api/v1/agents/ed-009
       404 AGENT_UNKNOWN: there is no agent `ed-009`
     GET /api/v1/agents/ed-009/logs
