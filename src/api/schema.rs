@@ -101,6 +101,9 @@ pub struct EventRecord {
 pub struct Checkpoint {
     /// The checkpoint's name.
     pub name: String,
+    /// Its number, which is never reused; none for a checkpoint of a version without numbers.
+    #[schema(required = false)]
+    pub number: u64,
     /// When it was requested.
     pub created_at: String,
     /// `manual`, `periodic`, `before-autopilot` or `before-rollback`.
@@ -168,6 +171,8 @@ pub struct RollbackPreview {
     pub commands: Vec<String>,
     /// Agents that would be stopped; their work is kept.
     pub agents_stopped: Vec<StoppedAgent>,
+    /// Ideas that autopilot would start, or start again, once it goes on after the rollback.
+    pub ideas_to_start: u64,
     /// Later messages to agents that no prompt has delivered; no agent would get them.
     pub messages_dropped: Vec<DroppedMessage>,
     /// Why the rollback is not possible now.

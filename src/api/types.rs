@@ -73,13 +73,18 @@ pub struct ApproveHook {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RollBack {
-    /// Stay paused afterwards.
-    #[serde(default)]
+    /// Stay paused afterwards, which is the default. With `false` work goes on at once, and an
+    /// earlier pause ends.
+    #[serde(default = "paused")]
     pub pause: bool,
     /// The preview's `from`; if the target has moved since, nothing is done.
     #[serde(default)]
     #[schema(value_type = Option<String>)]
     pub from: Option<Oid>,
+}
+
+const fn paused() -> bool {
+    true
 }
 
 /// The result of a rollback.

@@ -36,6 +36,14 @@ pub fn agree(context: &mut Context, yes: bool, question: &str) -> Result<(), Cli
         .details("nothing was changed")
         .hint("to go ahead, run the command again with --yes"));
     }
+    if says_yes(context, question)? {
+        return Ok(());
+    }
+    Err(CliError::refused("cancelled: the answer was no"))
+}
+
+/// Asks on the terminal; whether the answer is yes.
+pub fn says_yes(context: &mut Context, question: &str) -> Result<bool, CliError> {
     context.output.flush()?;
     // Ask even with --quiet: the question must be answered.
     eprint!("{question} [y/N] ");
@@ -43,8 +51,6 @@ pub fn agree(context: &mut Context, yes: bool, question: &str) -> Result<(), Cli
     std::io::stdin()
         .read_line(&mut answer)
         .map_err(|error| CliError::io("read the answer", &error))?;
-    if matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {
-        return Ok(());
-    }
-    Err(CliError::refused("cancelled: the answer was no"))
+    let answer = answer.trim().to_lowercase();
+    Ok(matches!(answer.as_str(), "y" | "yes"))
 }

@@ -66,8 +66,6 @@ pub enum Kind {
 pub enum Presentation {
     /// As an error.
     Error,
-    /// As a note: the command did its work, and only its exit code says more.
-    Note,
     /// Not at all: the output has said it.
     Shown,
 }
@@ -184,16 +182,6 @@ impl CliError {
     pub fn nothing_to_stop() -> Self {
         let message = "no daemon is running in this repository, so there is nothing to stop";
         Self::new(Kind::NoDaemon, message)
-    }
-
-    /// The command printed what is recorded, and only its exit code says that no daemon is running.
-    pub fn as_recorded() -> Self {
-        let mut note = Self::new(
-            Kind::NoDaemon,
-            "no daemon is running; this is the last recorded state",
-        );
-        note.presentation = Presentation::Note;
-        note.hint("start it: swarm start")
     }
 
     /// Text output has shown all of it already.

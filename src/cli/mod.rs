@@ -33,6 +33,7 @@ mod new_ideas;
 pub mod output;
 pub mod render;
 pub mod repo;
+mod slips;
 mod summary;
 #[cfg(test)]
 mod testkit;
@@ -93,24 +94,29 @@ fn finish(verb: Verb, context: &mut Context) -> u8 {
 /// Help and version were asked for; everything else is a usage error.
 fn not_understood(error: &clap::Error, args: &[OsString]) -> ExitCode {
     let wants_json = args.iter().any(|arg| arg == "--json");
-    if !error.use_stderr() || !wants_json {
+    let slip = slips::correct(error, args);
+    if slip.is_none() && (!error.use_stderr() || !wants_json) {
         // Closing the pipe is the reader's choice.
         drop(error.print());
         return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
     }
-    let text = error.to_string();
-    let message = text.lines().next().unwrap_or_default();
-    let rest = text.lines().skip(1).collect::<Vec<_>>().join("\n");
-    let told = CliError::new(Kind::Usage, message.trim_start_matches("error: "))
-        .details(rest.trim())
-        .hint("see what is allowed: swarm --help");
+    let told = slip.unwrap_or_else(|| as_usage_error(error));
     let global = Global {
         repo: None,
-        json: true,
-        color: ColorChoice::Never,
+        json: wants_json,
+        color: ColorChoice::default(),
         verbose: 0,
         quiet: false,
     };
     Output::standard(&global).error(&told);
     ExitCode::from(Kind::Usage.exit_code())
+}
+
+fn as_usage_error(error: &clap::Error) -> CliError {
+    let text = error.to_string();
+    let message = text.lines().next().unwrap_or_default();
+    let rest = text.lines().skip(1).collect::<Vec<_>>().join("\n");
+    CliError::new(Kind::Usage, message.trim_start_matches("error: "))
+        .details(rest.trim())
+        .hint("see what is allowed: swarm --help")
 }

@@ -390,6 +390,7 @@ fn checkpoint() -> Checkpoint {
         tag: oid(),
         seq: 7,
         sha256: "00".repeat(32),
+        number: None,
     }
 }
 
@@ -400,6 +401,7 @@ fn rollback() -> Rollback {
         safety: name("before-rollback-1"),
         stash: true,
         pause: false,
+        resume: false,
         from: None,
         step: RollbackStep::Checking,
         at: Timestamp::from_millis(0),

@@ -157,15 +157,14 @@ fn a_refusal_has_a_message_and_a_hint_in_text_and_json() {
 #[test]
 fn commands_that_need_the_daemon_exit_with_code_3() {
     let world = World::new();
-    let lines: [&[&str]; 10] = [
-        &["agent", "list"],
-        &["agent", "show", "ed-001"],
-        &["agent", "logs", "ed-001"],
+    world.swarm(&["idea", "add", "one"]);
+    let lines: [&[&str]; 8] = [
         &["agent", "stop", "ed-001"],
         &["agent", "say", "ed-001", "x"],
         &["pause"],
         &["resume"],
         &["wait"],
+        &["wait", "1"],
         &["events", "-f"],
         &["status", "--watch"],
     ];

@@ -162,7 +162,7 @@ pub enum Command {
     RollBack {
         /// Name of the checkpoint.
         name: CheckpointName,
-        /// Whether the swarm stays paused afterwards.
+        /// Whether the swarm stays paused afterwards. If not, an earlier pause ends too.
         pause: bool,
         /// Target commit that the person confirmed; if it has moved, nothing is done.
         from: Option<Oid>,

@@ -158,7 +158,7 @@ fn checkpoint(sandbox: &Sandbox) -> Command {
 }
 
 fn roll_back(sandbox: &Sandbox) -> Command {
-    sandbox.swarm_command(&["rollback", "mid", "--yes"])
+    sandbox.swarm_command(&["rollback", "mid", "--yes", "--resume"])
 }
 
 fn landing() -> Sandbox {

@@ -306,11 +306,10 @@ fn commands_that_need_a_daemon() {
     let sandbox = Sandbox::ready();
     sandbox.idea("say COMPLETE");
     for args in [
-        &["agent", "list"][..],
-        &["agent", "show", "ed-001"],
-        &["agent", "logs", "ed-001"],
-        &["agent", "stop", "ed-001"],
+        &["agent", "stop", "ed-001"][..],
+        &["agent", "stop", "--all"],
         &["agent", "say", "ed-001", "hello"],
+        &["agent", "redirect", "ed-001", "idea-001"],
         &["pause"],
         &["resume"],
         &["wait"],
@@ -345,6 +344,30 @@ fn usage_errors_have_their_own_code() {
     ] {
         refuse(&sandbox, args, 2, &[]);
     }
+}
+
+#[test]
+fn what_other_programs_call_it_is_answered_with_the_command_to_type() {
+    let sandbox = Sandbox::ready();
+    for (typed, command) in [
+        ("ls", "swarm idea list"),
+        ("add", "swarm idea add"),
+        ("logs", "swarm agent logs"),
+        ("run", "swarm start"),
+        ("log-in", "swarm doctor"),
+        ("kill", "swarm agent stop"),
+        ("rm", "swarm idea cancel"),
+    ] {
+        refuse(&sandbox, &[typed], 2, &["is not a command", command]);
+    }
+    refuse(&sandbox, &["agent", "ls"], 2, &["swarm agent list"]);
+    let ran = sandbox.swarm(&["--json", "ls", "--all"]);
+    let error: serde_json::Value = serde_json::from_str(&ran.stderr).unwrap();
+    let suggestion = "list the ideas: swarm idea list";
+    assert_eq!(
+        (ran.code, &error["error"]["suggestions"][0]),
+        (2, &json!(suggestion))
+    );
 }
 
 /// A file system of its own for the worktrees, too small for one: only this daemon sees it.

@@ -242,13 +242,13 @@ fn assert_same(found: &BTreeMap<String, Content>, expected: &BTreeMap<String, Co
 }
 
 #[test]
-fn without_a_pause_they_go_on_at_once() {
+fn with_resume_they_go_on_at_once() {
     let sandbox = busy(3);
     let daemon = sandbox.start();
     wait_all_held(&sandbox, 3, 1);
     let work = all_content(&sandbox);
     sandbox.swarm(&["checkpoint", "create", "mid"]).ok();
-    let told = sandbox.swarm(&["rollback", "mid", "--yes"]);
+    let told = sandbox.swarm(&["rollback", "mid", "--yes", "--resume"]);
     assert!(
         told.stderr
             .contains("undo it: swarm rollback before-rollback-"),
@@ -318,7 +318,7 @@ fn without_a_daemon_agents_that_still_run_are_stopped_too() {
     drop(daemon);
     let shown = preview(&sandbox, "mid");
     assert_eq!(shown["agentsStopped"].as_array().unwrap().len(), 2);
-    roll_back(&sandbox, "mid", &[]);
+    roll_back(&sandbox, "mid", &["--resume"]);
     sandbox.assert_nothing_runs();
     assert_eq!(sandbox.head("main"), base);
     assert_happened(&shown, &before, &sandbox);
@@ -601,7 +601,7 @@ fn what_was_said_to_an_agent_since_is_named_before_it_is_dropped() {
     say("mind the dog");
     let dropped = json!([{"ideaId": "idea-001", "message": "mind the dog"}]);
     assert_eq!(preview(&sandbox, "mine")["messagesDropped"], dropped);
-    let said = sandbox.swarm(&["rollback", "mine", "--yes"]);
+    let said = sandbox.swarm(&["rollback", "mine", "--yes", "--resume"]);
     let words = ["no agent will get", "idea-001: mind the dog"];
     assert!(
         words.iter().all(|word| said.stderr.contains(word)),

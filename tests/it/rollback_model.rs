@@ -565,7 +565,7 @@ impl<'a> World<'a> {
     fn roll_back_to(&mut self, name: &str) -> String {
         let pause = self.chance(4);
         let mut words = vec!["rollback", name, "--yes", "--json"];
-        words.extend(pause.then_some("--pause"));
+        words.extend((!pause).then_some("--resume"));
         println!("   {words:?}, daemon: {}", self.daemon.is_some());
         let before = self.statuses();
         let answer = self.sandbox.swarm(&words).json();
@@ -591,7 +591,7 @@ impl<'a> World<'a> {
         }
         assert_eq!(from.person, self.person);
         self.person.clone_from(&to.person);
-        self.paused |= pause;
+        self.paused = pause;
         let expected: Statuses = from
             .statuses
             .iter()
@@ -678,7 +678,7 @@ impl<'a> World<'a> {
         let before = self.statuses();
         let told = self.sandbox.logged("rolledBack").len();
         let mut command = self.sandbox.swarm_command(&["rollback", &name, "--yes"]);
-        command.args(pause.then_some("--pause"));
+        command.args((!pause).then_some("--resume"));
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let mut asking = command.spawn().unwrap();
         let instant = self.dice.below(500);
@@ -696,7 +696,9 @@ impl<'a> World<'a> {
         asking.wait().unwrap();
         let begun = self.begun();
         let paused = self.paused;
-        self.paused |= pause && begun > told;
+        if begun > told {
+            self.paused = pause;
+        }
         self.start();
         let ended = self.sandbox.logged("rolledBack");
         assert_eq!(ended.len(), self.begun(), "one that was begun is not ended");

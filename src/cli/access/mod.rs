@@ -3,6 +3,7 @@
 //! Invariant: both give the same views. A change is sent at most once; it is retried only if it
 //! certainly had no effect.
 
+pub mod ids;
 pub mod remote;
 pub mod temporary_daemon;
 

@@ -1,19 +1,22 @@
 //! `swarm agent`: inspects agents, and intervenes.
 //!
-//! Invariant: without a daemon, `list`, `show` and `logs` print what is recorded; only the exit
-//! code and a note say that no daemon is running.
+//! Invariant: without a daemon, `list`, `show` and `logs` print what is recorded, and a note says
+//! that no daemon is running.
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::idea::text_or_stdin;
+use super::several::{self, Done};
 use crate::api::logs::stored::{self, Asked};
 use crate::cli::access::Access;
+use crate::cli::access::ids::Typed;
 use crate::cli::access::remote::Daemon;
 use crate::cli::clock;
 use crate::cli::confirm::confirm;
 use crate::cli::context::Context;
-use crate::cli::error::{CliError, Kind};
+use crate::cli::error::CliError;
+use crate::cli::json::{list, text};
 use crate::cli::output::Output;
 use crate::cli::output::terminal::safe_block;
 use crate::cli::output::write_page;
@@ -24,8 +27,7 @@ use crate::domain::command::Command;
 use crate::domain::ids::{AgentId, IdeaId};
 use crate::domain::rejection::Rejection;
 
-/// Without a daemon, `list`, `show` and `logs` print what is recorded and exit with code 3; the
-/// others need the daemon.
+/// Without a daemon, `list`, `show` and `logs` print what is recorded; the others need the daemon.
 #[derive(Debug, Subcommand)]
 pub enum Agent {
     /// List all agents, including those that have ended.
@@ -34,7 +36,7 @@ pub enum Agent {
     Show(Show),
     /// Show an agent's output.
     Logs(Logs),
-    /// Stop an agent. Its idea becomes pending again and its worktree is kept.
+    /// Stop agents. Their ideas become pending again and their worktrees are kept.
     Stop(Stop),
     /// Stop an agent and give its place to another idea. Its work is committed, and its own idea
     /// becomes pending again.
@@ -55,14 +57,14 @@ pub struct List {}
   $ swarm agent show ed-002")]
 pub struct Show {
     /// The agent.
-    pub id: AgentId,
+    pub id: Typed<AgentId>,
 }
 
 /// `agent logs`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Without a daemon, `logs`, `list` and `show` print what is recorded and exit with \
-code 3.
+    after_help = "Without a daemon, `logs`, `list` and `show` print what is recorded. Only a \
+daemon can follow an agent that is still running.
 
 Examples:
   $ swarm agent logs ed-002
@@ -71,7 +73,7 @@ Examples:
 )]
 pub struct Logs {
     /// The agent.
-    pub id: AgentId,
+    pub id: Typed<AgentId>,
     /// Keep printing new output until the agent has ended.
     #[arg(short, long)]
     pub follow: bool,
@@ -85,11 +87,17 @@ pub struct Logs {
 
 /// `agent stop`.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:
-  $ swarm agent stop ed-002")]
+#[command(after_help = "Examples:
+  $ swarm agent stop ed-002
+  $ swarm agent stop 2 5
+  $ swarm agent stop --all")]
 pub struct Stop {
-    /// The agent.
-    pub id: AgentId,
+    /// The agents.
+    #[arg(value_name = "ID", required_unless_present = "all")]
+    pub ids: Vec<Typed<AgentId>>,
+    /// Stop every agent that is at work.
+    #[arg(long, conflicts_with = "ids")]
+    pub all: bool,
 }
 
 /// `agent redirect`.
@@ -111,9 +119,9 @@ Examples:
   $ swarm agent redirect ed-002 idea-007 --new-worktree")]
 pub struct Redirect {
     /// The agent.
-    pub id: AgentId,
+    pub id: Typed<AgentId>,
     /// The idea that takes its place; it must be pending and ready to start.
-    pub idea: IdeaId,
+    pub idea: Typed<IdeaId>,
     /// Start the other idea in a worktree of its own.
     #[arg(long)]
     pub new_worktree: bool,
@@ -133,7 +141,7 @@ Examples:
   $ cat answer.md | swarm agent say ed-002 -")]
 pub struct Say {
     /// The agent.
-    pub id: AgentId,
+    pub id: Typed<AgentId>,
     /// The message; `-` reads it from standard input. After `--` it may start with a dash.
     pub text: String,
 }
@@ -141,17 +149,10 @@ pub struct Say {
 /// Runs the command.
 pub fn run(verb: Agent, context: &mut Context) -> Result<(), CliError> {
     match verb {
-        Agent::List(List {}) => list(context),
+        Agent::List(List {}) => write_all(context),
         Agent::Show(Show { id }) => show(&id, context),
         Agent::Logs(args) => logs(&args, context),
-        Agent::Stop(Stop { id }) => {
-            let words = format!(
-                "stopping {id}; its idea becomes pending again and keeps its work\n  in autopilot \
-                mode the idea starts again in its turn; to prevent that:\n  -> swarm pause, or \
-                swarm idea cancel ID"
-            );
-            change(context, &Command::StopAgent { id }, &words)
-        }
+        Agent::Stop(args) => stop(&args, context),
         Agent::Redirect(args) => redirect(args, context),
         Agent::Say(say) => send_message(say, context),
     }
@@ -159,14 +160,15 @@ pub fn run(verb: Agent, context: &mut Context) -> Result<(), CliError> {
 
 /// Sends the message and says who will read it: work in the merge queue lands without a prompt.
 fn send_message(say: Say, context: &mut Context) -> Result<(), CliError> {
-    let (id, text) = (say.id, text_or_stdin(say.text)?);
-    let daemon = context.daemon()?;
+    let text = text_or_stdin(say.text)?;
+    let mut daemon = daemon(context)?;
+    let id = daemon.agent_id(&say.id)?;
     let command = Command::SayToAgent {
         id: id.clone(),
         text,
     };
     let answer = daemon.execute(&command)?;
-    let agent = daemon.get(&format!("agents/{id}")).unwrap_or_default();
+    let agent = daemon.agent(&id).unwrap_or_default();
     let fate = if render::in_merge_queue(&agent) {
         format!(
             "message kept, but the work of {id} is in the merge queue: {id} reads it only if the \
@@ -185,6 +187,8 @@ fn redirect(args: Redirect, context: &mut Context) -> Result<(), CliError> {
         idea,
         new_worktree,
     } = args;
+    let mut daemon = daemon(context)?;
+    let (id, idea) = (daemon.agent_id(&id)?, daemon.idea_id(&idea)?);
     let place = if new_worktree {
         "in a new worktree".to_owned()
     } else {
@@ -199,12 +203,46 @@ fn redirect(args: Redirect, context: &mut Context) -> Result<(), CliError> {
         idea,
         new_worktree,
     };
-    change(context, &command, &words)
+    let answer = daemon.execute(&command)?;
+    confirm(context, &answer, &words)
 }
 
-fn change(context: &mut Context, command: &Command, words: &str) -> Result<(), CliError> {
-    let answer = context.daemon()?.execute(command)?;
-    confirm(context, &answer, words)
+fn daemon(context: &Context) -> Result<Access, CliError> {
+    Ok(Access::Daemon(Box::new(context.daemon()?)))
+}
+
+fn stop(args: &Stop, context: &mut Context) -> Result<(), CliError> {
+    let mut daemon = daemon(context)?;
+    let ids = if args.all {
+        at_work(&daemon.status()?)
+    } else {
+        daemon.agent_ids(&args.ids)?
+    };
+    if ids.is_empty() && !context.output.json {
+        context.output.note("no agent is at work");
+        return Ok(());
+    }
+    several::each(context, ids, args.all, |_, id| {
+        let answer = daemon.execute(&Command::StopAgent { id: id.clone() })?;
+        let words = format!(
+            "stopping {id}; its idea becomes pending again and keeps its work\n  in autopilot \
+            mode the idea starts again in its turn; to prevent that:\n  -> swarm pause, or \
+            swarm idea cancel ID"
+        );
+        Ok(Done { answer, words })
+    })
+}
+
+/// The agents whose work has not reached the merge queue; those in it cannot be stopped.
+fn at_work(status: &Value) -> Vec<Result<AgentId, CliError>> {
+    let queued: Vec<&str> = list(status, "mergeQueue")
+        .iter()
+        .map(|merge| text(merge, "ideaId"))
+        .collect();
+    let agents = list(status, "agents").iter();
+    let free = agents.filter(|agent| !queued.contains(&text(agent, "ideaId")));
+    free.filter_map(|agent| text(agent, "id").parse().ok().map(Ok))
+        .collect()
 }
 
 /// Shows what the daemon says or, without one, what is recorded; a note then says so.
@@ -215,30 +253,21 @@ fn shown(
 ) -> Result<(), CliError> {
     let (answer, alone) = context.with_access(|access| {
         let alone = access.is_offline();
-        match ask(access) {
-            Err(error) if alone => Ok((Err(without_daemon(error)), alone)),
-            answer => Ok((Ok(answer?), alone)),
-        }
+        Ok((ask(access)?, alone))
     })?;
-    show(context, &answer?)?;
+    show(context, &answer)?;
     if alone {
-        return Err(CliError::as_recorded());
+        note_as_recorded(&mut context.output);
     }
     Ok(())
 }
 
-/// What is recorded refuses the command; a daemon might know more.
-fn without_daemon(mut error: CliError) -> CliError {
-    if error.kind != Kind::Refused {
-        return error;
-    }
-    error.kind = Kind::NoDaemon;
-    error
-        .details("no daemon is running, so only recorded agents are known")
-        .hint("start it: swarm start")
+fn note_as_recorded(output: &mut Output) {
+    output.note("note: no daemon is running; this is the last recorded state");
+    output.next_step("start it: swarm start");
 }
 
-fn list(context: &mut Context) -> Result<(), CliError> {
+fn write_all(context: &mut Context) -> Result<(), CliError> {
     shown(context, Access::agents, write_list)
 }
 
@@ -255,8 +284,12 @@ fn write_list(context: &mut Context, agents: &Value) -> Result<(), CliError> {
     write_page(&mut context.output, &page)
 }
 
-fn show(id: &AgentId, context: &mut Context) -> Result<(), CliError> {
-    shown(context, |access| access.agent(id), write_agent)
+fn show(typed: &Typed<AgentId>, context: &mut Context) -> Result<(), CliError> {
+    let ask = |access: &mut Access| {
+        let id = access.agent_id(typed)?;
+        access.agent(&id)
+    };
+    shown(context, ask, write_agent)
 }
 
 fn write_agent(context: &mut Context, agent: &Value) -> Result<(), CliError> {
@@ -269,42 +302,55 @@ fn write_agent(context: &mut Context, agent: &Value) -> Result<(), CliError> {
 
 fn logs(args: &Logs, context: &mut Context) -> Result<(), CliError> {
     let repo = context.repo()?;
+    let id = context.with_access(|access| access.agent_id(&args.id))?;
     // No retry through the files if the daemon stops meanwhile: it would show lines twice.
     let Some(daemon) = Daemon::connect(&repo)? else {
-        return kept_logs(args, &repo, context);
+        return kept_logs(args, &id, &repo, context);
     };
     let path = format!(
-        "agents/{}/logs?lines={}&follow={}&raw={}",
-        args.id, args.lines, args.follow, args.raw
+        "agents/{id}/logs?lines={}&follow={}&raw={}",
+        args.lines, args.follow, args.raw
     );
-    written(args, &mut context.output, |each| daemon.follow(&path, each))
+    written(args, &id, &mut context.output, |each| {
+        daemon.follow(&path, each)
+    })
 }
 
-/// Prints the recorded output, and notes that no daemon is running.
-fn kept_logs(args: &Logs, repo: &Repo, context: &mut Context) -> Result<(), CliError> {
+/// Prints the recorded output, and notes that no daemon is running. Only a daemon can follow an
+/// agent that is still running.
+fn kept_logs(
+    args: &Logs,
+    id: &AgentId,
+    repo: &Repo,
+    context: &mut Context,
+) -> Result<(), CliError> {
     let paths = repo.paths();
     let state = offline::read(&paths)?;
     let left = offline::left_running(&paths, &state);
+    let running = left.iter().any(|(agent, _)| agent == id);
     let asked = Asked {
-        agent: &args.id,
+        agent: id,
         lines: args.lines,
         raw: args.raw,
-        running: left.iter().any(|(agent, _)| *agent == args.id),
+        running,
     };
-    written(args, &mut context.output, |each| {
+    written(args, id, &mut context.output, |each| {
         if stored::lines(&state, &repo.runs(), asked, each)? {
             return Ok(());
         }
-        Err(without_daemon(
-            Rejection::AgentUnknown(args.id.clone()).into(),
-        ))
+        Err(Rejection::AgentUnknown(id.clone()).into())
     })?;
-    Err(CliError::as_recorded())
+    if args.follow && running {
+        return Err(CliError::no_daemon());
+    }
+    note_as_recorded(&mut context.output);
+    Ok(())
 }
 
 /// Writes the lines that `read` passes on: as one document, or one by one.
 fn written(
     args: &Logs,
+    id: &AgentId,
     output: &mut Output,
     read: impl FnOnce(&mut dyn FnMut(&str) -> Result<(), CliError>) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
@@ -316,7 +362,7 @@ fn written(
         lines.push(line.into());
         Ok(())
     })?;
-    output.document(&json!({ "id": args.id, "lines": lines }))
+    output.document(&json!({ "id": id, "lines": lines }))
 }
 
 /// Writes a line of an agent's output, made safe for the terminal.

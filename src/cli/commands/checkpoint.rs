@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::Value;
 
 use crate::cli::access::Access;
+use crate::cli::access::ids::Typed;
 use crate::cli::access::temporary_daemon::on_the_daemon;
 use crate::cli::clock;
 use crate::cli::confirm::confirm;
@@ -21,7 +22,7 @@ use crate::domain::ids::CheckpointName;
 pub enum Checkpoint {
     /// Save the target, the ideas and every agent's work as a checkpoint.
     Create(Create),
-    /// List the checkpoints, oldest first.
+    /// List the checkpoints, oldest first. A checkpoint keeps its number.
     List(List),
     /// Show one checkpoint.
     Show(Show),
@@ -47,10 +48,10 @@ pub struct List {}
 /// `checkpoint show`.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
-  $ swarm checkpoint show before-release")]
+  $ swarm checkpoint show 3")]
 pub struct Show {
-    /// The checkpoint's name.
-    pub name: CheckpointName,
+    /// The checkpoint's name or number.
+    pub name: Typed<CheckpointName>,
 }
 
 /// `checkpoint delete`.
@@ -58,8 +59,8 @@ pub struct Show {
 #[command(after_help = "Example:
   $ swarm checkpoint delete before-release")]
 pub struct Delete {
-    /// The checkpoint's name.
-    pub name: CheckpointName,
+    /// The checkpoint's name or number.
+    pub name: Typed<CheckpointName>,
 }
 
 /// Runs the command.
@@ -78,6 +79,7 @@ pub fn run(verb: &Checkpoint, context: &mut Context) -> Result<(), CliError> {
         Checkpoint::List(List {}) => list(context),
         Checkpoint::Show(Show { name }) => show(context, name),
         Checkpoint::Delete(Delete { name }) => {
+            let name = context.with_access(|access| access.checkpoint_name(name))?;
             let answer = on_the_daemon(context, &Command::DeleteCheckpoint { name: name.clone() })?;
             confirm(context, &answer, &format!("checkpoint {name} deleted"))
         }
@@ -103,11 +105,14 @@ fn list(context: &mut Context) -> Result<(), CliError> {
 /// Checkpoints as a table; problems follow, each on a line of its own.
 fn table(output: &Output, all: &[Value]) -> Vec<String> {
     let now = clock::now();
-    let mut rows = Rows::new(output, &["NAME", "CREATED", "COMMIT", "REASON"], &[0]);
+    let headings = ["NUMBER", "NAME", "CREATED", "COMMIT", "REASON"];
+    let mut rows = Rows::new(output, &headings, &[1]);
     for one in all {
         let commit: String = text(one, "gitCommit").chars().take(10).collect();
         let created = time(one, "createdAt").map_or_else(String::new, |at| clock::ago(at, now));
+        let number = one["number"].as_u64().map(|number| number.to_string());
         rows.row(&[
+            (Tone::Plain, number.as_deref().unwrap_or("-")),
             (Tone::Plain, text(one, "name")),
             (Tone::Dim, &created),
             (Tone::Plain, &commit),
@@ -123,8 +128,11 @@ fn table(output: &Output, all: &[Value]) -> Vec<String> {
     page
 }
 
-fn show(context: &mut Context, name: &CheckpointName) -> Result<(), CliError> {
-    let one = context.with_access(|access| access.checkpoint(name))?;
+fn show(context: &mut Context, name: &Typed<CheckpointName>) -> Result<(), CliError> {
+    let one = context.with_access(|access| {
+        let name = access.checkpoint_name(name)?;
+        access.checkpoint(&name)
+    })?;
     if context.output.json {
         return context.output.document(&one);
     }

@@ -6,6 +6,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use serde_json::Value;
 
+use crate::cli::access::ids::Typed;
 use crate::cli::clock;
 use crate::cli::context::Context;
 use crate::cli::describe::{self, Interest, KINDS};
@@ -48,10 +49,10 @@ pub struct Events {
     pub kind: Option<String>,
     /// Print only events about this idea.
     #[arg(long, value_name = "ID")]
-    pub idea: Option<IdeaId>,
+    pub idea: Option<Typed<IdeaId>>,
     /// Print only events about this agent.
     #[arg(long, value_name = "ID")]
-    pub agent: Option<AgentId>,
+    pub agent: Option<Typed<AgentId>>,
     /// Print swarm's own bookkeeping too.
     #[arg(long)]
     pub all: bool,
@@ -88,11 +89,15 @@ impl Printer {
     fn new(args: &Events, context: &Context) -> Result<Self, CliError> {
         let now = clock::now();
         let point = |text: &str| read_point(text, &context.zone, now);
+        let idea = args.idea.as_ref();
+        let idea = idea.map(|id| context.with_access(|access| access.idea_id(id)));
+        let agent = args.agent.as_ref();
+        let agent = agent.map(|id| context.with_access(|access| access.agent_id(id)));
         let selection = Selection::new(Filter {
             since: Some(point(&args.since)?),
             until: args.until.as_deref().map(point).transpose()?,
-            idea: args.idea.clone(),
-            agent: args.agent.clone(),
+            idea: idea.transpose()?,
+            agent: agent.transpose()?,
             kind: args.kind.clone(),
         });
         Ok(Self {

@@ -7,11 +7,14 @@ use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args, Subcommand};
 use serde_json::Value;
 
+use super::several::{self, Done};
+use crate::cli::access::Access;
+use crate::cli::access::ids::Typed;
 use crate::cli::clock;
-use crate::cli::confirm::confirm;
+use crate::cli::confirm::{agree, confirm};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::json;
+use crate::cli::json::text;
 use crate::cli::new_ideas;
 use crate::cli::output::write_page;
 use crate::cli::render;
@@ -33,9 +36,9 @@ pub enum Idea {
     Show(Show),
     /// Change an idea that has not landed.
     Edit(Edit),
-    /// Give a failed, timed-out or blocked idea a fresh start.
+    /// Give failed, timed-out or blocked ideas a fresh start.
     Retry(Retry),
-    /// Cancel an idea and stop the agent that works on it.
+    /// Cancel ideas and stop the agents that work on them.
     Cancel(Cancel),
     /// Start an idea now, even in semi-auto mode.
     Assign(Assign),
@@ -65,7 +68,7 @@ pub struct Add {
     pub files: Vec<PathBuf>,
     /// An idea that must be done first. Separate several with commas, or repeat the option.
     #[arg(long, value_name = "ID", value_delimiter = ',')]
-    pub after: Vec<IdeaId>,
+    pub after: Vec<Typed<IdeaId>>,
     /// A tag; may be repeated. `critical` and `quick-win` raise the idea in the order.
     #[arg(long = "tag", value_name = "TAG")]
     pub tags: Vec<String>,
@@ -98,7 +101,7 @@ pub struct List {
   $ swarm idea show idea-003")]
 pub struct Show {
     /// The idea.
-    pub id: IdeaId,
+    pub id: Typed<IdeaId>,
 }
 
 /// `idea edit`.
@@ -114,13 +117,13 @@ Examples:
     .args(["text", "after", "no_after", "tags", "no_tags", "priority"])))]
 pub struct Edit {
     /// The idea.
-    pub id: IdeaId,
+    pub id: Typed<IdeaId>,
     /// New text; `-` reads it from standard input.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub text: Option<String>,
     /// Replace the list of ideas that must be done first.
     #[arg(long, value_name = "ID", value_delimiter = ',')]
-    pub after: Vec<IdeaId>,
+    pub after: Vec<Typed<IdeaId>>,
     /// Stop waiting for other ideas.
     #[arg(long, conflicts_with = "after")]
     pub no_after: bool,
@@ -143,20 +146,35 @@ and timeout. It continues from the \
 last attempt's work and gets the output of the last check. Earlier failures still lower the idea's \
 score.
 
-Example:
-  $ swarm idea retry idea-003")]
+Examples:
+  $ swarm idea retry idea-003
+  $ swarm idea retry 3 5
+  $ swarm idea retry --all")]
 pub struct Retry {
-    /// The idea.
-    pub id: IdeaId,
+    /// The ideas.
+    #[arg(value_name = "ID", required_unless_present = "all")]
+    pub ids: Vec<Typed<IdeaId>>,
+    /// Retry every idea that is failed, timed out or blocked.
+    #[arg(long, conflicts_with = "ids")]
+    pub all: bool,
 }
 
 /// `idea cancel`.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:
-  $ swarm idea cancel idea-003")]
+#[command(after_help = "Examples:
+  $ swarm idea cancel idea-003
+  $ swarm idea cancel 3 5
+  $ swarm idea cancel --all")]
 pub struct Cancel {
-    /// The idea.
-    pub id: IdeaId,
+    /// The ideas.
+    #[arg(value_name = "ID", required_unless_present = "all")]
+    pub ids: Vec<Typed<IdeaId>>,
+    /// Cancel every idea that is pending, active, merging or blocked.
+    #[arg(long, conflicts_with = "ids")]
+    pub all: bool,
+    /// With `--all`: cancel without asking.
+    #[arg(short, long, requires = "all")]
+    pub yes: bool,
 }
 
 /// `idea assign`.
@@ -166,7 +184,7 @@ pub struct Cancel {
   $ swarm idea assign idea-003 --profile ed")]
 pub struct Assign {
     /// The idea.
-    pub id: IdeaId,
+    pub id: Typed<IdeaId>,
     /// The agent profile to use.
     #[arg(long, value_name = "PROFILE")]
     pub profile: Option<ProfileName>,
@@ -179,47 +197,117 @@ pub fn run(verb: Idea, context: &mut Context) -> Result<(), CliError> {
         Idea::List(args) => list(&args, context),
         Idea::Show(args) => show(&args, context),
         Idea::Edit(args) => edit(args, context),
-        Idea::Retry(Retry { id }) => {
-            let words = format!("{id} will be worked on again");
-            change(context, &Command::RetryIdea { id }, &words)
-        }
-        Idea::Cancel(Cancel { id }) => {
-            let words = format!("{id} cancelled");
-            change(context, &Command::CancelIdea { id }, &words)
-        }
+        Idea::Retry(args) => retry(&args, context),
+        Idea::Cancel(args) => cancel(&args, context),
         Idea::Assign(Assign { id, profile }) => {
+            let id = context.with_access(|access| access.idea_id(&id))?;
             let words = format!("{id} assigned");
-            change(context, &Command::AssignIdea { id, profile }, &words)
+            let command = Command::AssignIdea { id, profile };
+            let Done { answer, words } = change(context, &command, words)?;
+            confirm(context, &answer, &words)
         }
     }
 }
 
-fn change(context: &mut Context, command: &Command, words: &str) -> Result<(), CliError> {
+fn change(context: &Context, command: &Command, words: String) -> Result<Done, CliError> {
     let answer = context.with_access(|access| access.execute(command))?;
-    confirm(context, &answer, words)
+    Ok(Done { answer, words })
+}
+
+/// The named ideas or, with `--all`, those for which the status `fits`.
+fn chosen(
+    context: &Context,
+    ids: &[Typed<IdeaId>],
+    all: bool,
+    fits: fn(IdeaStatus) -> bool,
+) -> Result<Vec<Result<IdeaId, CliError>>, CliError> {
+    context.with_access(|access| {
+        if !all {
+            return access.idea_ids(ids);
+        }
+        let ideas = access.ideas(None)?;
+        let fits = |idea: &&Value| {
+            let status = text(idea, "status");
+            IdeaStatus::ALL
+                .iter()
+                .any(|one| one.as_str() == status && fits(*one))
+        };
+        let of_idea = |idea: &Value| text(idea, "id").parse().ok().map(Ok);
+        let ideas = ideas.as_array().into_iter().flatten().filter(fits);
+        Ok(ideas.filter_map(of_idea).collect())
+    })
+}
+
+fn retry(args: &Retry, context: &mut Context) -> Result<(), CliError> {
+    let ids = chosen(context, &args.ids, args.all, IdeaStatus::is_bad)?;
+    if ids.is_empty() && !context.output.json {
+        context
+            .output
+            .note("no idea is failed, timed out or blocked");
+        return Ok(());
+    }
+    several::each(context, ids, args.all, |context, id| {
+        let command = Command::RetryIdea { id: id.clone() };
+        change(context, &command, format!("{id} will be worked on again"))
+    })
+}
+
+fn cancel(args: &Cancel, context: &mut Context) -> Result<(), CliError> {
+    let ids = chosen(context, &args.ids, args.all, is_open)?;
+    if ids.is_empty() && !context.output.json {
+        context.output.note("there is no open idea to cancel");
+        return Ok(());
+    }
+    if args.all && !ids.is_empty() {
+        let names: Vec<&str> = ids.iter().flatten().map(IdeaId::as_str).collect();
+        let question = format!("Cancel {}?", names.join(", "));
+        agree(context, args.yes, &question)?;
+    }
+    several::each(context, ids, args.all, |context, id| {
+        let command = Command::CancelIdea { id: id.clone() };
+        change(context, &command, format!("{id} cancelled"))
+    })
+}
+
+/// Whether there is still something to do, by swarm or by a person.
+fn is_open(status: IdeaStatus) -> bool {
+    match status {
+        IdeaStatus::Pending | IdeaStatus::Active | IdeaStatus::Merging | IdeaStatus::Blocked => {
+            true
+        }
+        IdeaStatus::Done | IdeaStatus::Failed | IdeaStatus::Timeout | IdeaStatus::Cancelled => {
+            false
+        }
+    }
+}
+
+/// The ideas of `--after`, all of which must be meant clearly.
+fn dependencies(access: &mut Access, typed: &[Typed<IdeaId>]) -> Result<Vec<IdeaId>, CliError> {
+    access.idea_ids(typed)?.into_iter().collect()
 }
 
 fn add(mut args: Add, context: &mut Context) -> Result<(), CliError> {
-    if let Some(text) = args.text.take() {
+    let after = context.with_access(|access| dependencies(access, &args.after))?;
+    if let Some(typed) = args.text.take() {
         let mut idea = NewIdea {
-            text: text_or_stdin(text)?,
+            text: text_or_stdin(typed)?,
             after: vec![],
             tags: vec![],
             priority: 0,
             profile: None,
             inbox: None,
         };
-        args.complete(&mut idea);
+        args.complete(&mut idea, &after);
         let answer = add_one(idea, context)?;
         return show_added(&[answer], context);
     }
     if args.files.is_empty() {
-        return add_written(&args, context);
+        return add_written(&args, &after, context);
     }
     let mut drafts = new_ideas::read_files(&args.files)?;
     let mut added = Vec::new();
     for draft in &mut drafts {
-        args.complete(&mut draft.idea);
+        args.complete(&mut draft.idea, &after);
         match add_one(draft.idea.clone(), context) {
             Ok(answer) => added.push(answer),
             Err(error) => {
@@ -234,10 +322,9 @@ fn add(mut args: Add, context: &mut Context) -> Result<(), CliError> {
 }
 
 /// Adds an idea that the person writes in the editor.
-fn add_written(args: &Add, context: &mut Context) -> Result<(), CliError> {
-    context.repo()?; // before anybody writes a long text
+fn add_written(args: &Add, after: &[IdeaId], context: &mut Context) -> Result<(), CliError> {
     let (mut draft, text) = new_ideas::edit()?;
-    args.complete(&mut draft.idea);
+    args.complete(&mut draft.idea, after);
     match add_one(draft.idea, context) {
         Ok(answer) => show_added(&[answer], context),
         Err(error) => Err(new_ideas::keep(error, text)),
@@ -246,8 +333,8 @@ fn add_written(args: &Add, context: &mut Context) -> Result<(), CliError> {
 
 impl Add {
     /// The options come on top of what a file says.
-    fn complete(&self, idea: &mut NewIdea) {
-        idea.after.extend(self.after.iter().cloned());
+    fn complete(&self, idea: &mut NewIdea, after: &[IdeaId]) {
+        idea.after.extend(after.iter().cloned());
         idea.tags.extend(self.tags.iter().cloned());
         idea.priority = self.priority.unwrap_or(idea.priority);
         if self.profile.is_some() {
@@ -267,7 +354,7 @@ fn show_added(added: &[Value], context: &mut Context) -> Result<(), CliError> {
         (true, [one]) => context.output.document(one),
         (true, many) => context.output.document(&many),
         (false, many) => many.iter().try_for_each(|answer| {
-            let id = json::text(answer, "id").to_owned();
+            let id = text(answer, "id").to_owned();
             context.output.line(id)
         }),
     }
@@ -276,10 +363,7 @@ fn show_added(added: &[Value], context: &mut Context) -> Result<(), CliError> {
 /// Says which of several ideas were added before one was refused.
 fn some_added(mut error: CliError, file: &Path, added: &[Value]) -> CliError {
     error.message = format!("{}: {}", file.display(), error.message);
-    let ids: Vec<&str> = added
-        .iter()
-        .map(|answer| json::text(answer, "id"))
-        .collect();
+    let ids: Vec<&str> = added.iter().map(|answer| text(answer, "id")).collect();
     let done = match ids.as_slice() {
         [] => "nothing was added".to_owned(),
         some => format!("already added: {}; do not add them again", some.join(", ")),
@@ -311,7 +395,10 @@ fn list(args: &List, context: &mut Context) -> Result<(), CliError> {
 }
 
 fn show(args: &Show, context: &mut Context) -> Result<(), CliError> {
-    let idea = context.with_access(|access| access.idea(&args.id))?;
+    let idea = context.with_access(|access| {
+        let id = access.idea_id(&args.id)?;
+        access.idea(&id)
+    })?;
     if context.output.json {
         return context.output.document(&idea);
     }
@@ -320,14 +407,19 @@ fn show(args: &Show, context: &mut Context) -> Result<(), CliError> {
 }
 
 fn edit(args: Edit, context: &mut Context) -> Result<(), CliError> {
-    let words = format!("{} changed", args.id);
+    let (id, after) = context.with_access(|access| {
+        let id = access.idea_id(&args.id)?;
+        Ok((id, dependencies(access, &args.after)?))
+    })?;
     let edit = IdeaEdit {
         text: args.text.map(text_or_stdin).transpose()?,
-        after: (args.no_after || !args.after.is_empty()).then_some(args.after),
+        after: (args.no_after || !after.is_empty()).then_some(after),
         tags: (args.no_tags || !args.tags.is_empty()).then_some(args.tags),
         priority: args.priority,
     };
-    change(context, &Command::EditIdea { id: args.id, edit }, &words)
+    let words = format!("{id} changed");
+    let Done { answer, words } = change(context, &Command::EditIdea { id, edit }, words)?;
+    confirm(context, &answer, &words)
 }
 
 /// The text itself, or the content of standard input for `-`.

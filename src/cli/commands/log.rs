@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use clap::Args;
 
+use crate::cli::access::ids::Typed;
 use crate::cli::clock;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
@@ -34,7 +35,7 @@ pub struct Log {
     pub since: Option<String>,
     /// Show only what happened to this idea.
     #[arg(long, value_name = "ID")]
-    pub idea: Option<IdeaId>,
+    pub idea: Option<Typed<IdeaId>>,
 }
 
 /// Shows the log.
@@ -42,9 +43,11 @@ pub fn run(args: &Log, context: &mut Context) -> Result<(), CliError> {
     let now = clock::now();
     let since = args.since.as_deref();
     let since = since.map(|text| read_point(text, &context.zone, now));
+    let idea = args.idea.as_ref();
+    let idea = idea.map(|id| context.with_access(|access| access.idea_id(id)));
     let filter = Filter {
         since: since.transpose()?,
-        idea: args.idea.clone(),
+        idea: idea.transpose()?,
         ..Filter::default()
     };
     let narrow = filter.since.is_some() || filter.idea.is_some();

@@ -3,11 +3,14 @@
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::Value;
 
+use super::several::{self, Done};
 use crate::cli::access::Access;
+use crate::cli::access::ids::Typed;
 use crate::cli::clock;
 use crate::cli::confirm::confirm;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
+use crate::cli::json::text;
 use crate::cli::output::write_page;
 use crate::cli::render;
 use crate::domain::command::{Command, TargetChoice};
@@ -18,7 +21,7 @@ use crate::domain::ids::IdeaId;
 pub enum Merge {
     /// List the work that is waiting to land.
     List(List),
-    /// Retry a waiting merge now, or approve one that is waiting for your approval.
+    /// Retry waiting merges now, or approve those that are waiting for your approval.
     Retry(Retry),
     /// Continue a merge after you have resolved its conflict in the worktree.
     Resolve(Resolve),
@@ -34,11 +37,18 @@ pub struct List {}
 
 /// `merge retry`.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:
-  $ swarm merge retry idea-003")]
+#[command(after_help = "Examples:
+  $ swarm merge retry idea-003
+  $ swarm merge retry 3 5
+  $ swarm merge retry --all")]
 pub struct Retry {
-    /// The idea whose work is waiting.
-    pub idea: IdeaId,
+    /// The ideas whose work is waiting.
+    #[arg(value_name = "IDEA", required_unless_present = "all")]
+    pub ideas: Vec<Typed<IdeaId>>,
+    /// Retry every merge that failed and waits. One that waits for your approval, or for you to
+    /// resolve its conflict, must be named.
+    #[arg(long, conflicts_with = "ideas")]
+    pub all: bool,
 }
 
 /// `merge resolve`.
@@ -49,7 +59,7 @@ pub struct Retry {
 )]
 pub struct Resolve {
     /// The idea whose conflict you have resolved.
-    pub idea: IdeaId,
+    pub idea: Typed<IdeaId>,
 }
 
 /// `merge target`.
@@ -86,26 +96,56 @@ impl From<Choice> for TargetChoice {
 pub fn run(verb: &Merge, context: &mut Context) -> Result<(), CliError> {
     match verb {
         Merge::List(List {}) => list(context),
-        Merge::Retry(Retry { idea }) => {
-            let command = Command::RetryMerge { id: idea.clone() };
-            let now = format!("retrying the merge of {idea}");
-            let later = format!("retries the merge of {idea}");
-            change(context, &command, &now, &later)
-        }
+        Merge::Retry(args) => retry(args, context),
         Merge::Resolve(Resolve { idea }) => {
+            let idea = context.with_access(|access| access.idea_id(idea))?;
             let command = Command::ResolveMerge { id: idea.clone() };
-            resolve(idea, &command, context)
+            resolve(&idea, &command, context)
         }
         Merge::Target(Target { choice }) => {
             let choice = (*choice).into();
-            change(
+            let Done { answer, words } = change(
                 context,
                 &Command::SettleTarget { choice },
                 "the merge queue continues",
                 "continues the merge queue",
-            )
+            )?;
+            confirm(context, &answer, &words)
         }
     }
+}
+
+fn retry(args: &Retry, context: &mut Context) -> Result<(), CliError> {
+    let ids = context.with_access(|access| {
+        if args.all {
+            Ok(failed(&access.merges()?))
+        } else {
+            access.idea_ids(&args.ideas)
+        }
+    })?;
+    if ids.is_empty() && !context.output.json {
+        context.output.note("no merge has failed and waits");
+        return Ok(());
+    }
+    several::each(context, ids, args.all, |context, idea| {
+        let command = Command::RetryMerge { id: idea.clone() };
+        let now = format!("retrying the merge of {idea}");
+        let later = format!("retries the merge of {idea}");
+        change(context, &command, &now, &later)
+    })
+}
+
+/// The queued ideas whose merge gave a reason to wait, other than that a person must approve it.
+fn failed(merges: &Value) -> Vec<Result<IdeaId, CliError>> {
+    let failed = |merge: &&Value| {
+        text(merge, "state") == "queued"
+            && merge.get("reason").is_some()
+            && merge["held"] != Value::Bool(true)
+    };
+    let merges = merges.as_array().into_iter().flatten().filter(failed);
+    merges
+        .filter_map(|merge| text(merge, "ideaId").parse().ok().map(Ok))
+        .collect()
 }
 
 /// A daemon checks the resolution before it answers. Without one, the next daemon checks it.
@@ -123,19 +163,14 @@ fn resolve(idea: &IdeaId, command: &Command, context: &mut Context) -> Result<()
 }
 
 /// Says what happens `now` or, without a daemon, what the next start does `later`.
-fn change(
-    context: &mut Context,
-    command: &Command,
-    now: &str,
-    later: &str,
-) -> Result<(), CliError> {
+fn change(context: &Context, command: &Command, now: &str, later: &str) -> Result<Done, CliError> {
     let (answer, offline) = execute(context, command)?;
     let words = if offline {
         format!("recorded: the next start {later}\n  -> swarm start")
     } else {
         now.to_owned()
     };
-    confirm(context, &answer, &words)
+    Ok(Done { answer, words })
 }
 
 /// The answer, and whether it came from the files instead of a daemon.

@@ -22,6 +22,7 @@ pub mod replay;
 pub mod report;
 pub mod rollback;
 pub mod service;
+mod several;
 pub mod start;
 pub mod status;
 pub mod stop;

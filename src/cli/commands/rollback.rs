@@ -1,13 +1,15 @@
 //! `swarm rollback`: restores the target, the ideas and the agents' work from a checkpoint.
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use serde_json::Value;
 
+use crate::cli::access::Access;
+use crate::cli::access::ids::Typed;
 use crate::cli::access::temporary_daemon::on_the_daemon;
-use crate::cli::confirm::agree;
+use crate::cli::confirm::{agree, says_yes};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::json::{list, text};
+use crate::cli::json::{list, number, text};
 use crate::cli::output::terminal::safe;
 use crate::cli::output::write_page;
 use crate::domain::command::Command;
@@ -24,43 +26,62 @@ const TRIES: u32 = 5;
 /// stopped, and your own files in the way. The current state is saved as a checkpoint of its own;
 /// roll back to that one to undo the rollback. If the rollback is interrupted, the next start
 /// finishes it.
+///
+/// Afterwards the swarm is paused, so that nothing starts before you say so: `swarm resume`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ swarm rollback before-release --dry-run
   $ swarm rollback before-release
-  $ swarm rollback before-release --yes --pause")]
+  $ swarm rollback 3 --yes --resume
+  $ swarm rollback --last")]
+#[command(group(ArgGroup::new("to").required(true).args(["name", "last"])))]
+#[allow(clippy::struct_excessive_bools)] // each is an option of its own
 pub struct Rollback {
-    /// The checkpoint.
-    pub name: CheckpointName,
+    /// The checkpoint's name or number.
+    pub name: Option<Typed<CheckpointName>>,
+    /// Roll back to the newest checkpoint, apart from those that rollbacks made.
+    #[arg(long)]
+    pub last: bool,
     /// Show what would change, and change nothing.
     #[arg(long)]
     pub dry_run: bool,
     /// Roll back without asking.
     #[arg(short, long)]
     pub yes: bool,
-    /// Stay paused afterwards.
+    /// Go on at once afterwards. An earlier pause ends too.
     #[arg(long)]
+    pub resume: bool,
+    /// The default; scripts may still say it.
+    #[arg(long, hide = true, conflicts_with = "resume")]
     pub pause: bool,
+}
+
+/// A rollback to the checkpoint that was meant.
+struct Wanted<'a> {
+    name: CheckpointName,
+    args: &'a Rollback,
 }
 
 /// Runs the command.
 pub fn run(args: &Rollback, context: &mut Context) -> Result<(), CliError> {
-    let mut preview = context.with_access(|access| access.preview(&args.name))?;
+    let name = context.with_access(|access| checkpoint(args, access))?;
+    let wanted = &Wanted { name, args };
+    let mut preview = context.with_access(|access| access.preview(&wanted.name))?;
     if args.dry_run {
         if context.output.json {
             return context.output.document(&preview);
         }
-        return write_page(&mut context.output, &page(&preview));
+        return write_page(&mut context.output, &page(&preview, args.resume));
     }
     let mut tries = 1;
-    let answer = loop {
-        let error = match once(args, context, &preview) {
-            Ok(answer) => break answer,
+    let (answer, resumed) = loop {
+        let error = match once(wanted, context, &preview) {
+            Ok(done) => break done,
             Err(error) if error.stable_code() != "ROLLBACK_ABANDONED" => return Err(error),
             Err(error) => error,
         };
         // A landing or somebody's commit came in between; the person has not agreed to lose that.
-        let now = context.with_access(|access| access.preview(&args.name));
+        let now = context.with_access(|access| access.preview(&wanted.name));
         let moved = |now: &Value| now["from"] != preview["from"];
         match now {
             Ok(now) if tries < TRIES && !preview["from"].is_null() && moved(&now) => preview = now,
@@ -74,38 +95,87 @@ pub fn run(args: &Rollback, context: &mut Context) -> Result<(), CliError> {
     if context.output.json {
         return context.output.document(&answer);
     }
-    let safety = text(&answer, "safety");
-    context.output.note(format!("rolled back to {}", args.name));
-    let undo = format!("undo it: swarm rollback {}", safe(safety));
-    context.output.next_step(undo);
+    tell(wanted, text(&answer, "safety"), resumed, context)
+}
+
+/// The checkpoint that was named, or the last one.
+fn checkpoint(args: &Rollback, access: &mut Access) -> Result<CheckpointName, CliError> {
+    if let Some(name) = &args.name {
+        return access.checkpoint_name(name);
+    }
+    let all = access.checkpoints()?;
+    let by_itself = |one: &&Value| text(one, "reason") != "before-rollback";
+    let mut newest = all.as_array().into_iter().flatten().rev();
+    let found = newest.find(by_itself).map(|one| text(one, "name").parse());
+    found.and_then(Result::ok).ok_or_else(|| {
+        CliError::refused("there is no checkpoint to roll back to, apart from those of rollbacks")
+            .hint("list the checkpoints: swarm checkpoint list")
+    })
+}
+
+/// Says what was done, how to undo it and how to go on.
+fn tell(
+    wanted: &Wanted<'_>,
+    safety: &str,
+    resumed: bool,
+    context: &mut Context,
+) -> Result<(), CliError> {
+    let offline = context.with_access(|access| Ok(access.is_offline()))?;
+    let output = &mut context.output;
+    output.note(format!("rolled back to {}", wanted.name));
+    output.next_step(format!("undo it: swarm rollback {}", safe(safety)));
+    if resumed {
+        return Ok(());
+    }
+    output.note("paused: nothing starts until you resume");
+    if offline {
+        output.next_step("start the daemon first: swarm start");
+    }
+    output.next_step("go on: swarm resume");
     Ok(())
 }
 
-/// Rolls back exactly as shown, or not at all.
-fn once(args: &Rollback, context: &mut Context, preview: &Value) -> Result<Value, CliError> {
-    refuse(preview, args)?;
-    for line in page(preview) {
+/// Rolls back exactly as shown, or not at all. Returns the answer, and whether work goes on.
+fn once(
+    wanted: &Wanted<'_>,
+    context: &mut Context,
+    preview: &Value,
+) -> Result<(Value, bool), CliError> {
+    let Wanted { name, args } = wanted;
+    refuse(preview, name)?;
+    for line in page(preview, args.resume) {
         context.output.note(line);
     }
-    agree(context, args.yes, &format!("Roll back to {}?", args.name))?;
+    agree(context, args.yes, &format!("Roll back to {name}?"))?;
+    let resume = args.resume || wants_to_go_on(args, context, preview)?;
     let command = Command::RollBack {
-        name: args.name.clone(),
-        pause: args.pause,
+        name: name.clone(),
+        pause: !resume,
         from: preview["from"].as_str().and_then(|from| from.parse().ok()),
     };
-    on_the_daemon(context, &command)
+    Ok((on_the_daemon(context, &command)?, resume))
+}
+
+/// Asks whether work goes on at once. Who has said `--yes` or `--pause` is not asked.
+fn wants_to_go_on(
+    args: &Rollback,
+    context: &mut Context,
+    preview: &Value,
+) -> Result<bool, CliError> {
+    let waiting = number(preview, "ideasToStart");
+    if args.yes || args.pause || waiting == 0 {
+        return Ok(false);
+    }
+    let ideas = if waiting == 1 { "idea" } else { "ideas" };
+    says_yes(context, &format!("Start {waiting} {ideas} at once?"))
 }
 
 /// Refuses a rollback that is not possible now, before asking about it.
-fn refuse(preview: &Value, args: &Rollback) -> Result<(), CliError> {
-    let dry_run = format!(
-        "see what it would change: swarm rollback {} --dry-run",
-        args.name
-    );
+fn refuse(preview: &Value, name: &CheckpointName) -> Result<(), CliError> {
+    let dry_run = format!("see what it would change: swarm rollback {name} --dry-run");
     if let Some(problem) = preview["problem"].as_str() {
         return Err(CliError::refused(format!(
-            "cannot roll back to checkpoint `{}`: {problem}",
-            args.name
+            "cannot roll back to checkpoint `{name}`: {problem}"
         ))
         .details("nothing was changed")
         .hint(dry_run));
@@ -165,7 +235,7 @@ const SECTIONS: [Section; 6] = [
     ("your uncommitted files in the way", "dirtyFiles", file_line),
 ];
 
-fn page(preview: &Value) -> Vec<String> {
+fn page(preview: &Value, resume: bool) -> Vec<String> {
     let commit: String = text(preview, "commit").chars().take(10).collect();
     let mut page = vec![format!(
         "a rollback to {} ({commit}) changes this:",
@@ -182,6 +252,14 @@ fn page(preview: &Value) -> Vec<String> {
     }
     if page.len() == 1 {
         page.push("  nothing changes".to_owned());
+    }
+    let waiting = number(preview, "ideasToStart");
+    if waiting > 0 && resume {
+        page.push(format!("  ideas that start at once: {waiting}"));
+    } else if waiting > 0 {
+        page.push(format!(
+            "  ideas that start after `swarm resume`: {waiting}"
+        ));
     }
     page.iter().map(|line| safe(line)).collect()
 }

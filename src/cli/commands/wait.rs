@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::events::event_line;
+use crate::cli::access::ids::Typed;
 use crate::cli::access::remote::Daemon;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Kind};
@@ -17,12 +18,13 @@ use crate::domain::ids::IdeaId;
 use crate::domain::state::IdeaStatus;
 use crate::view;
 
-/// `wait`. Needs the daemon.
+/// `wait`. Needs the daemon, unless what it waits for is over already.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit codes: 0 finished; 5 ended badly (an idea is failed, timeout or blocked, or \
 the one you wait for is cancelled); \
-6 something needs you; 1 timed out; 3 no daemon is running, or it stopped.
+6 something needs you; 1 timed out; 3 no daemon is running, or it stopped, before there was an \
+answer.
 
 Examples:
   $ swarm wait
@@ -31,7 +33,7 @@ Examples:
 )]
 pub struct Wait {
     /// Wait only for this idea. Default: all ideas.
-    pub id: Option<IdeaId>,
+    pub id: Option<Typed<IdeaId>>,
     /// What to wait for. Default: `done` for one idea, `idle` for all.
     #[arg(long, value_name = "WHAT")]
     pub until: Option<Until>,
@@ -65,8 +67,9 @@ pub fn run(args: &Wait, context: &mut Context) -> Result<(), CliError> {
     } else {
         Until::Idle
     };
+    let meant = |id| context.with_access(|access| access.idea_id(id));
     let wish = Wish {
-        id: args.id.clone(),
+        id: args.id.as_ref().map(meant).transpose()?,
         until: args.until.unwrap_or(by_itself),
     };
     if wish.id.is_some() && wish.until == Until::Idle {
@@ -76,10 +79,12 @@ pub fn run(args: &Wait, context: &mut Context) -> Result<(), CliError> {
         )
         .hint("leave out the id: swarm wait --until idle"));
     }
-    let seen = wait(&wish, args.timeout, &context.daemon()?)?;
-    let words = match seen {
-        Some(words) => words,
-        None => after_the_end(&wish, context)?,
+    let words = match Daemon::connect(&context.repo()?)? {
+        Some(daemon) => match wait(&wish, args.timeout, &daemon)? {
+            Some(words) => words,
+            None => after_the_end(&wish, context)?,
+        },
+        None => over_already(&wish, context)?,
     };
     if context.output.json {
         return context.output.document(&json!({ "result": words }));
@@ -143,14 +148,29 @@ fn matters(event: &Value, seen: u64) -> bool {
     number(event, "seq") > seen && !IDLE_TALK.contains(&text(event, "kind"))
 }
 
-/// A daemon may stop by itself when all is done, so the files may have the answer.
-fn after_the_end(wish: &Wish, context: &Context) -> Result<String, CliError> {
-    let look = context.with_access(|access| {
+/// Without a daemon nothing that is still open goes on, so only what is over has an answer.
+fn over_already(wish: &Wish, context: &Context) -> Result<String, CliError> {
+    let mut look = recorded(wish, context)?;
+    if look.is_over() {
+        // What the next start has to tidy up is nothing to wait for.
+        look.status["rest"] = "idle".into();
+        return verdict(wish, &look).unwrap_or_else(|| Err(CliError::no_daemon()));
+    }
+    Err(CliError::no_daemon())
+}
+
+fn recorded(wish: &Wish, context: &Context) -> Result<Look, CliError> {
+    context.with_access(|access| {
         Ok(Look {
             status: access.status()?,
             idea: wish.id.as_ref().map(|id| access.idea(id)).transpose()?,
         })
-    })?;
+    })
+}
+
+/// A daemon may stop by itself when all is done, so the files may have the answer.
+fn after_the_end(wish: &Wish, context: &Context) -> Result<String, CliError> {
+    let look = recorded(wish, context)?;
     let ended = || {
         CliError::new(
             Kind::NoDaemon,
@@ -185,6 +205,17 @@ impl Look {
 
     fn seq(&self) -> u64 {
         number(&self.status, "lastSeq")
+    }
+
+    /// Whether the idea, or every idea, has ended, however it ended.
+    fn is_over(&self) -> bool {
+        let open = |status: IdeaStatus| !status.is_bad() && !is_settled(status);
+        match &self.idea {
+            Some(idea) => IdeaStatus::ALL
+                .into_iter()
+                .any(|status| status.as_str() == text(idea, "status") && !open(status)),
+            None => self.count(open) == 0,
+        }
     }
 
     fn rest(&self) -> &str {
@@ -278,14 +309,17 @@ fn all(until: Until, look: &Look) -> Option<Result<String, CliError>> {
         let error = CliError::new(Kind::EndedBadly, message);
         return Some(Err(error.hint("see which and why: swarm status")));
     }
-    let over = |status| matches!(status, IdeaStatus::Done | IdeaStatus::Cancelled);
-    let left = look.count(|status| !over(status));
+    let left = look.count(|status| !is_settled(status));
     if look.rest() == "needsPerson" || (left > 0 && until == Until::Done) {
         let ideas = if left == 1 { "idea is" } else { "ideas are" };
         let stuck = stuck(&format!("{left} {ideas} left"), look);
         return Some(Err(look.need(None).unwrap_or(stuck)));
     }
     Some(Ok("nothing is active, ready or merging".into()))
+}
+
+fn is_settled(status: IdeaStatus) -> bool {
+    matches!(status, IdeaStatus::Done | IdeaStatus::Cancelled)
 }
 
 /// Whether nothing moves any more without a person. A daemon that does not say counts as busy.

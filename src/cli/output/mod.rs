@@ -150,8 +150,7 @@ impl Output {
         } else {
             match error.presentation {
                 Presentation::Shown => return,
-                Presentation::Note if self.quiet => return,
-                Presentation::Note | Presentation::Error => self.error_text(error),
+                Presentation::Error => self.error_text(error),
             }
         };
         // There is no other place to report that standard error is closed.
@@ -159,9 +158,7 @@ impl Output {
     }
 
     fn error_text(&self, error: &CliError) -> String {
-        let (tone, label) = if error.presentation == Presentation::Note {
-            (Tone::Warn, "note:")
-        } else if error.kind == Kind::NeedsPerson {
+        let (tone, label) = if error.kind == Kind::NeedsPerson {
             (Tone::Warn, "needs you:")
         } else {
             (Tone::Bad, "error:")
@@ -253,12 +250,10 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_note_is_no_error_and_what_was_shown_is_not_repeated() {
+    fn what_was_shown_is_not_repeated() {
         let messages = Shared::default();
         let data = Box::new(Shared::default());
         let mut output = Output::plain(data, Box::new(messages.clone()), false);
-        output.error(&CliError::as_recorded());
-        assert!(messages.text().starts_with("note: "), "{}", messages.text());
         output.error(&CliError::refused("said above").shown());
         assert!(!messages.text().contains("said above"));
         output.json = true;

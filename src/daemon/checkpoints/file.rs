@@ -121,6 +121,7 @@ impl CheckpointFile {
             tag: self.tag_object.clone(),
             seq: self.seq,
             sha256,
+            number: None,
         }
     }
 

@@ -16,8 +16,9 @@ use crate::daemon::files::hash::sha256;
 use crate::daemon::files::paths::Paths;
 use crate::domain::decide::unknown_checkpoint;
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId, Oid};
+use crate::domain::settings::Mode;
 use crate::domain::state::checkpoint::{Checkpoint, IdeaThen, unfinished};
-use crate::domain::state::{IdeaStatus, State};
+use crate::domain::state::{Idea, IdeaStatus, State};
 use crate::git::{GitError, Repo};
 
 /// `rollback --dry-run --json`.
@@ -43,6 +44,9 @@ pub struct Preview {
     pub commands: Vec<String>,
     /// Agents that are stopped; their work is kept.
     pub agents_stopped: Vec<Stopped>,
+    /// Ideas that autopilot would start, or start again, once it goes on; none in other modes.
+    #[serde(default)]
+    pub ideas_to_start: u64,
     /// What a person said to agents since and no prompt has carried yet: nobody will be told.
     pub messages_dropped: Vec<Dropped>,
     /// Why it cannot be done as things are; none: it can.
@@ -114,6 +118,14 @@ pub fn show(paths: &Paths, state: &State, name: &CheckpointName) -> Result<Value
 }
 
 fn one(paths: &Paths, name: &CheckpointName, checkpoint: &Checkpoint) -> Value {
+    let mut one = recorded_file(paths, name, checkpoint);
+    if let Some(number) = checkpoint.number {
+        one["number"] = number.into();
+    }
+    one
+}
+
+fn recorded_file(paths: &Paths, name: &CheckpointName, checkpoint: &Checkpoint) -> Value {
     let path = path_of(paths, name);
     let read = crate::git::read_plain(&path).map_err(|error| error.to_string());
     let parsed = read.and_then(|bytes| {
@@ -205,6 +217,7 @@ pub fn preview(
         dirty_files: Vec::new(),
         commands: Vec::new(),
         agents_stopped: stopped(state),
+        ideas_to_start: 0,
         messages_dropped: Vec::new(),
         problem: None,
     };
@@ -213,6 +226,7 @@ pub fn preview(
         Err(why) => preview.problem = Some(why),
         Ok(ideas) => {
             preview.ideas_reverted = reverted(state, &ideas);
+            preview.ideas_to_start = to_start(state, &ideas);
             preview.messages_dropped = dropped(state, &ideas);
             commits(repo, state, &mut preview)?;
         }
@@ -231,12 +245,7 @@ fn stopped(state: &State) -> Vec<Stopped> {
 
 fn reverted(state: &State, then: &BTreeMap<IdeaId, IdeaThen>) -> Vec<Reverted> {
     let each = state.ideas.iter().filter_map(|(id, idea)| {
-        let to = match then.get(id) {
-            Some(then) => then.status,
-            // It came later.
-            None if idea.status == IdeaStatus::Done => IdeaStatus::Pending,
-            None => idea.status.without_attempt(),
-        };
+        let to = status_then(id, idea, then);
         (to != idea.status).then(|| Reverted {
             id: id.clone(),
             from: idea.status,
@@ -244,6 +253,24 @@ fn reverted(state: &State, then: &BTreeMap<IdeaId, IdeaThen>) -> Vec<Reverted> {
         })
     });
     each.collect()
+}
+
+fn status_then(id: &IdeaId, idea: &Idea, then: &BTreeMap<IdeaId, IdeaThen>) -> IdeaStatus {
+    match then.get(id) {
+        Some(then) => then.status,
+        // It came later.
+        None if idea.status == IdeaStatus::Done => IdeaStatus::Pending,
+        None => idea.status.without_attempt(),
+    }
+}
+
+fn to_start(state: &State, then: &BTreeMap<IdeaId, IdeaThen>) -> u64 {
+    if state.mode() != Mode::Autopilot {
+        return 0;
+    }
+    let pending =
+        |(id, idea): &(&IdeaId, &Idea)| status_then(id, idea, then) == IdeaStatus::Pending;
+    state.ideas.iter().filter(pending).count() as u64
 }
 
 /// Of the messages that the ideas' next prompts would carry now those that they will not carry

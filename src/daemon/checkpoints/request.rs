@@ -320,6 +320,7 @@ mod tests {
             safety: checkpoint_name("safety"),
             stash: false,
             pause: false,
+            resume: true,
             from: None,
             step: RollbackStep::Checking,
             at: START,

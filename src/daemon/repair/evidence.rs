@@ -171,6 +171,7 @@ fn last_numbers(seen: &mut State, rest: &[Record<Event>], highest: u64) -> Count
         runs,
         effects,
         learnings,
+        checkpoints,
     } = seen.counters;
     Counters {
         ideas: ideas + unread,
@@ -178,6 +179,7 @@ fn last_numbers(seen: &mut State, rest: &[Record<Event>], highest: u64) -> Count
         runs: runs + unread,
         effects: effects + unread,
         learnings: learnings + unread,
+        checkpoints: checkpoints + unread,
     }
 }
 

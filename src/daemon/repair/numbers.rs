@@ -148,8 +148,9 @@ mod tests {
             runs,
             effects,
             learnings,
+            checkpoints,
         } = numbers.0;
         assert_eq!((ideas, agents, runs), (15, 16, 42));
-        assert_eq!((effects, learnings), (17, 0));
+        assert_eq!((effects, learnings, checkpoints), (17, 0, 0));
     }
 }

@@ -34,7 +34,6 @@ pub(super) fn state(
     let mut state = State {
         seq,
         learnings: cut.seen.learnings.clone(),
-        checkpoints: checkpoints(paths),
         counters: cut.floors,
         swarm: Swarm {
             paused: true,
@@ -44,6 +43,10 @@ pub(super) fn state(
         },
         ..State::default()
     };
+    state.checkpoints = checkpoints(paths);
+    let numbers = state.checkpoints.values().filter_map(|one| one.number);
+    let highest = numbers.max().unwrap_or_default();
+    state.counters.checkpoints = state.counters.checkpoints.max(highest);
     for listed in listed(paths, cut) {
         let mut idea = idea(&listed, now);
         if !matches!(idea.status, IdeaStatus::Done | IdeaStatus::Cancelled) {
@@ -54,12 +57,19 @@ pub(super) fn state(
     (!state.ideas.is_empty()).then_some(state)
 }
 
-/// The checkpoints with a readable file; a rollback checks the tag and the commits itself.
+/// The checkpoints with a readable file; a rollback checks the tag and the commits itself. Each
+/// gets the number that it had, as far as the state in its file shows it.
 fn checkpoints(paths: &Paths) -> BTreeMap<CheckpointName, Checkpoint> {
-    let files = file::all(paths).into_iter();
-    files
-        .map(|(file, sha256)| (file.name.clone(), file.checkpoint(sha256)))
-        .collect()
+    let mut files = file::all(paths);
+    files.sort_by_key(|(file, _)| file.seq);
+    let mut last = 0;
+    let numbered = files.into_iter().map(|(file, sha256)| {
+        last = last.max(file.state_snapshot.counters.checkpoints) + 1;
+        let mut checkpoint = file.checkpoint(sha256);
+        checkpoint.number = Some(last);
+        (file.name.clone(), checkpoint)
+    });
+    numbered.collect()
 }
 
 /// The ideas in `ideas.jsonl`, which people saw, and those that only readable events have.

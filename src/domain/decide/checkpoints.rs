@@ -228,7 +228,8 @@ pub(super) fn made(
 ) {
     let name = &effect.name;
     match outcome {
-        Ok(checkpoint) => {
+        Ok(mut checkpoint) => {
+            checkpoint.number = Some(plan.state.counters.checkpoints + 1);
             plan.clear_warning(WARNING);
             // Already known if the log was torn after it.
             if !plan.state.checkpoints.contains_key(name) {

@@ -12,8 +12,8 @@ use super::checkpoints::{self, named, rolling_back};
 use super::decision::{Plan, few, shorten};
 use crate::domain::effect::{self, Effect};
 use crate::domain::event::{
-    PauseSet, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack,
-    TargetSeen,
+    PauseLifted, PauseSet, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped,
+    RolledBack, TargetSeen,
 };
 use crate::domain::ids::{AgentId, CheckpointName, Oid};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase, SwarmInput, SwarmPhase};
@@ -55,6 +55,7 @@ pub(super) fn begin(
         safety: named(state, "before-rollback", plan.now),
         stash: false,
         pause,
+        resume: !pause,
         from: from.cloned(),
         step: RollbackStep::Checking,
         at: plan.now,
@@ -243,9 +244,14 @@ pub(super) fn moved(
 fn restore(plan: &mut Plan<'_>, rollback: &Rollback) {
     if rollback.pause {
         plan.emit(PauseSet {
-            reason: format!("rolled back to {}", rollback.to),
+            reason: format!(
+                "rolled back to {}; to go on from there: swarm resume",
+                rollback.to
+            ),
             command: None,
         });
+    } else if rollback.resume && plan.state.swarm.paused {
+        plan.emit(PauseLifted {});
     }
     plan.emit(RolledBack {
         to: rollback.to.clone(),

@@ -11,6 +11,8 @@ use crate::domain::time::Timestamp;
 
 pub(super) fn keep(state: &mut State, made: &CheckpointMade) {
     let checkpoint = Checkpoint::clone(&made.checkpoint);
+    let number = checkpoint.number.unwrap_or_default();
+    state.counters.checkpoints = state.counters.checkpoints.max(number);
     state.checkpoints.insert(made.name.clone(), checkpoint);
 }
 

@@ -43,6 +43,10 @@ pub struct Checkpoint {
     pub seq: u64,
     /// SHA-256 of its file, in hex.
     pub sha256: String,
+    /// Its number for people, never reused. `None` until it is in the log, and for checkpoints of
+    /// versions without numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<u64>,
 }
 
 /// Work of one agent, kept under `refs/swarm/checkpoints/<name>/<agent>`.
@@ -151,6 +155,10 @@ pub struct Rollback {
     pub stash: bool,
     /// Whether the swarm stays paused afterwards.
     pub pause: bool,
+    /// Whether a pause ends with the rollback. Where both are `false`, as in logs of versions that
+    /// did not pause by themselves, the pause stays as it was.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub resume: bool,
     /// Target commit that the person confirmed; if it has moved, nothing is done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Oid>,

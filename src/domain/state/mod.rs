@@ -203,6 +203,9 @@ pub struct Counters {
     pub effects: u64,
     /// Learnings.
     pub learnings: u64,
+    /// Checkpoints.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub checkpoints: u64,
 }
 
 impl Counters {
@@ -215,6 +218,7 @@ impl Counters {
             runs: self.runs.max(floors.runs),
             effects: self.effects.max(floors.effects),
             learnings: self.learnings.max(floors.learnings),
+            checkpoints: self.checkpoints.max(floors.checkpoints),
         }
     }
 }

@@ -463,6 +463,7 @@ pub(crate) fn checkpoint(reason: Reason, at: Timestamp, number: u64) -> Checkpoi
         tag: oid(0x8000 + number),
         seq: number,
         sha256: "00".repeat(32),
+        number: None,
     }
 }
 

@@ -398,6 +398,7 @@ impl World {
             tag: self.commit(),
             seq: state.seq,
             sha256: "00".repeat(32),
+            number: None,
         };
         let held = Held {
             checkpoint: checkpoint.clone(),

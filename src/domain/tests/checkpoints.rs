@@ -40,7 +40,7 @@ fn a_person_creates_a_checkpoint() {
     s.checkpoint("release");
     assert_snapshot!(s.then(), @r"
     ask #1 makeCheckpoint release
-    checkpointMade {checkpoint: {commit: 0001, createdAt: 2026-01-01T00:00:00.000Z, reason: manual, seq: 1, sha256: 0000000000000000000000000000000000000000000000000000000000000000, tag: 8001}, name: release}
+    checkpointMade {checkpoint: {commit: 0001, createdAt: 2026-01-01T00:00:00.000Z, number: 1, reason: manual, seq: 1, sha256: 0000000000000000000000000000000000000000000000000000000000000000, tag: 8001}, name: release}
     end #1
     ");
     assert_eq!(names(&s), ["release"]);

@@ -650,6 +650,7 @@ fn repair_samples() -> Vec<Event> {
                 runs: 5,
                 effects: 8,
                 learnings: 1,
+                checkpoints: 0,
             },
             landed: vec![FoundLanding {
                 idea: idea(3),
@@ -678,6 +679,7 @@ fn checkpoint_samples() -> Vec<Event> {
         tag: oid(2),
         seq: 7,
         sha256: "00".repeat(32),
+        number: None,
     };
     let rollback = Rollback {
         to: name("before-release"),
@@ -685,6 +687,7 @@ fn checkpoint_samples() -> Vec<Event> {
         safety: name("before-rollback-1"),
         stash: true,
         pause: false,
+        resume: false,
         from: None,
         step: RollbackStep::Checking,
         at: START,

@@ -112,7 +112,7 @@ fn a_rollback_goes_step_by_step() {
     ");
     s.well_until("moveTarget");
     assert_snapshot!(s.then(), @r"
-    checkpointMade {checkpoint: {commit: 0001, createdAt: 2026-01-01T00:00:00.000Z, reason: before-rollback, seq: 6, sha256: 0000000000000000000000000000000000000000000000000000000000000000, tag: 8006}, name: before-rollback-20260101t000000000z}
+    checkpointMade {checkpoint: {commit: 0001, createdAt: 2026-01-01T00:00:00.000Z, number: 2, reason: before-rollback, seq: 6, sha256: 0000000000000000000000000000000000000000000000000000000000000000, tag: 8006}, name: before-rollback-20260101t000000000z}
     end #6
     rollbackStepped {step: moving}
     ask #7 moveTarget main 0001 -> 0001
@@ -122,10 +122,10 @@ fn a_rollback_goes_step_by_step() {
     targetSeen {branch: main, commit: 0001}
     rollbackStepped {step: restoring}
     end #7
-    pauseSet {reason: rolled back to first}
+    pauseSet {reason: rolled back to first; to go on from there: swarm resume}
     rolledBack {commit: 0001, safety: before-rollback-20260101t000000000z, to: first}
-    phaseChanged {phase: pausing, reason: rolled back to first}
-    phaseChanged {phase: paused, reason: rolled back to first}
+    phaseChanged {phase: pausing, reason: rolled back to first; to go on from there: swarm resume}
+    phaseChanged {phase: paused, reason: rolled back to first; to go on from there: swarm resume}
     ");
 }
 
@@ -362,7 +362,7 @@ fn no_command_at_any_step_blocks_a_rollback() {
 }
 
 #[test]
-fn a_pause_before_or_during_a_rollback_stays() {
+fn a_rollback_ends_paused_or_lifts_every_pause() {
     let phase_after = |paused: bool, pause: bool| {
         let mut s = Scenario::running();
         s.checkpoint("first").add("one").well_until("iteration");
@@ -379,9 +379,9 @@ fn a_pause_before_or_during_a_rollback_stays() {
         (s.state.swarm.phase, reason)
     };
     assert_eq!(phase_after(false, false), (SwarmPhase::Running, None));
-    let by_hand = Some("paused by hand".to_owned());
-    assert_eq!(phase_after(true, false), (SwarmPhase::Paused, by_hand));
-    let back = Some("rolled back to first".to_owned());
+    assert_eq!(phase_after(true, false), (SwarmPhase::Running, None));
+    let back = "rolled back to first; to go on from there: swarm resume";
+    let back = Some(back.to_owned());
     assert_eq!(phase_after(false, true), (SwarmPhase::Paused, back.clone()));
     assert_eq!(phase_after(true, true), (SwarmPhase::Paused, back));
 }
@@ -419,7 +419,7 @@ fn ideas_are_restored_and_later_ones_stay() {
     let (mut s, ideas) = with_history();
     assert_eq!(statuses(&s.state), [Done, Done, Done, Pending]);
     let first = s.idea(1).clone();
-    s.command(to("first", false));
+    s.command(to("first", true));
     s.rollback_ready(ideas).all_goes_well();
     assert_eq!(statuses(&s.state), [Done, Pending, Pending, Pending]);
     assert_eq!(*s.idea(1), first, "it is as it was");
@@ -457,19 +457,19 @@ fn a_rollback_to_the_safety_checkpoint_undoes_a_rollback() {
     let (mut s, ideas) = with_history();
     let before = s.state.clone();
     let after_all = held(&before, |_| None);
-    s.command(to("first", false));
+    s.command(to("first", true));
     s.rollback_ready(ideas.clone()).all_goes_well();
     let safety = newest(&s);
     assert!(safety.as_str().starts_with("before-rollback-"));
     let rolled = s.state.clone();
-    s.command(to(safety.as_str(), false));
+    s.command(to(safety.as_str(), true));
     s.rollback_ready(after_all).all_goes_well();
     assert_eq!(statuses(&s.state), statuses(&before));
     for (id, idea) in &before.ideas {
         assert_eq!(s.state.ideas[id].commit, idea.commit, "{id}");
         assert_eq!(s.state.ideas[id].kept, idea.kept, "{id}");
     }
-    s.command(to("first", false));
+    s.command(to("first", true));
     s.rollback_ready(ideas).all_goes_well();
     assert_eq!(statuses(&s.state), statuses(&rolled));
     assert_eq!(rolled_back(&s), 3);

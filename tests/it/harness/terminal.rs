@@ -1,6 +1,7 @@
 //! A terminal that a test holds the other end of.
 
 use std::fs::{File, OpenOptions};
+use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::process::{Child, Command};
 
@@ -39,6 +40,12 @@ impl Terminal {
         through.stdin(slave.try_clone().unwrap());
         through.stdout(slave.try_clone().unwrap()).stderr(slave);
         through.spawn().unwrap()
+    }
+
+    /// Types this; whoever reads the terminal gets it, even if he starts later.
+    pub fn type_in(&self, text: &str) {
+        let mut master = &self.master;
+        master.write_all(text.as_bytes()).unwrap();
     }
 
     fn slave(&self) -> File {
