@@ -220,7 +220,8 @@ impl Maker {
             Effect::PrepareWorktree(_) => {
                 let head = self.oid()?;
                 let base = head.clone();
-                WorktreePrepared { head, base }.into()
+                let warm = true;
+                WorktreePrepared { head, base, warm }.into()
             }
             Effect::Run(effect::Run { purpose, .. }) => {
                 let iteration = matches!(purpose, Purpose::Iteration { .. });
@@ -254,7 +255,7 @@ impl Maker {
                 },
                 committed: false,
             }),
-            Effect::PrepareVerify(_) => VerifyReady.into(),
+            Effect::PrepareVerify(_) => VerifyReady { warm: true }.into(),
             Effect::Land(_) => LandOutcome::Landed.into(),
             Effect::ReleaseWorktree(_) => WorktreeReleased { kept: None }.into(),
             Effect::ArchiveInbox(_) => InboxArchived.into(),

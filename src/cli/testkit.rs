@@ -248,7 +248,10 @@ fn idea_events() -> Vec<Event> {
 
 fn baseline_events() -> Vec<Event> {
     vec![
-        Event::BaselineReady(BaselineReady { commit: oid() }),
+        Event::BaselineReady(BaselineReady {
+            commit: oid(),
+            warm: true,
+        }),
         Event::BaselineStarted(BaselineStarted {
             index: 0,
             run: run(),
@@ -290,6 +293,7 @@ fn working_events() -> Vec<Event> {
             agent: agent(),
             base: oid(),
             head: oid(),
+            warm: true,
         }),
         Event::IterationStarted(IterationStarted {
             agent: agent(),
@@ -509,7 +513,10 @@ fn merge_events() -> Vec<Event> {
             id: id(),
             why: "markers are left".into(),
         }),
-        Event::VerifyReady(VerifyReady { id: id() }),
+        Event::VerifyReady(VerifyReady {
+            id: id(),
+            warm: true,
+        }),
         Event::VerifyStarted(VerifyStarted {
             id: id(),
             index: 0,

@@ -75,6 +75,9 @@ pub struct WorktreePrepared {
     pub head: Oid,
     /// Commit where it left the target.
     pub base: Oid,
+    /// Whether the directory still holds the ignored files of its previous use, so that a setup
+    /// recorded for its name is still valid.
+    pub warm: bool,
 }
 
 /// The run was told to stop, or had already ended.
@@ -159,13 +162,20 @@ pub enum BuildMergeOutcome {
 
 /// The merged tree is checked out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct VerifyReady;
+pub struct VerifyReady {
+    /// Whether the directory still holds the ignored files of its previous use, so that a setup
+    /// recorded for its name is still valid.
+    pub warm: bool,
+}
 
 /// The untouched target is checked out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BaselineReady {
     /// Its commit.
     pub commit: Oid,
+    /// Whether the directory still holds the ignored files of its previous use, so that a setup
+    /// recorded for its name is still valid.
+    pub warm: bool,
 }
 
 /// Result of a landing.

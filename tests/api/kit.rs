@@ -460,6 +460,7 @@ pub async fn working_agent(world: &World) -> (String, String) {
     let prepared = WorktreePrepared {
         head: oid('a'),
         base: oid('a'),
+        warm: false,
     };
     world
         .finish(

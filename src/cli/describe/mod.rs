@@ -137,7 +137,7 @@ fn describe_event(event: &Event) -> String {
             )
         }
 
-        Event::BaselineReady(BaselineReady { commit }) => {
+        Event::BaselineReady(BaselineReady { commit, .. }) => {
             format!("the target at {} is checked out", short(commit))
         }
         Event::BaselineStarted(BaselineStarted { index: 0, .. }) => {
@@ -408,7 +408,7 @@ fn describe_event(event: &Event) -> String {
         Event::ResolverFailed(ResolverFailed { id, why }) => {
             format!("conflict of {id} not resolved: {why}")
         }
-        Event::VerifyReady(VerifyReady { id }) => format!("merged tree of {id} checked out"),
+        Event::VerifyReady(VerifyReady { id, .. }) => format!("merged tree of {id} checked out"),
         Event::VerifyStarted(VerifyStarted { id, index, .. }) => {
             format!(
                 "quality command {} started on the merged tree of {id}",

@@ -37,13 +37,45 @@ pub(super) fn prepare(
             ),
         });
     };
+    let asked = wanted(context, effect, tip)?;
+    let anew = FreshStart {
+        target: target.clone(),
+        tip,
+        identity: context.repo.identity()?,
+        time: clock::wall(),
+    };
+    // First: it brings back what a resolver threw away, which is no empty past.
+    if let Some(earlier) = &asked.from {
+        leave_merge(context, earlier)?;
+    }
+    let want = context.repo.fresh_start_if_empty(asked, anew)?;
+    let head = context.repo.prepare_worktree(&want)?.head;
+    // Where the branch leaves what the target has; a kept branch left it where its attempt began.
+    let base = match &effect.from {
+        Some(kept) if !context.repo.contains(tip, head)? => kept.base.clone(),
+        _ => ours(head),
+    };
+    let head = ours(head);
+    Ok(WorktreePrepared {
+        head,
+        base,
+        warm: false,
+    })
+}
+
+/// The worktree as it is asked for; one without an earlier attempt begins at the target's `tip`.
+fn wanted(
+    context: &DriverContext,
+    effect: &effect::PrepareWorktree,
+    tip: git::Oid,
+) -> Result<Prepare, Failure> {
     let from = effect.from.as_ref();
     // A base that a force-push and a clean-up have taken away cannot be gone on from.
     let left = match from {
         Some(kept) => context.repo.resolve_commit(kept.base.as_str())?,
         None => None,
     };
-    let asked = Prepare {
+    Ok(Prepare {
         name: effect.worktree.clone(),
         branch: effect.branch.clone(),
         base: left.unwrap_or(tip),
@@ -60,26 +92,7 @@ pub(super) fn prepare(
             }),
             None => None,
         },
-    };
-    let anew = FreshStart {
-        target: target.clone(),
-        tip,
-        identity: context.repo.identity()?,
-        time: clock::wall(),
-    };
-    // First: it brings back what a resolver threw away, which is no empty past.
-    if let Some(earlier) = &asked.from {
-        leave_merge(context, earlier)?;
-    }
-    let want = context.repo.fresh_start_if_empty(asked, anew)?;
-    let head = context.repo.prepare_worktree(&want)?.head;
-    // Where the branch leaves what the target has; a kept branch left it where its attempt began.
-    let base = match from {
-        Some(kept) if !context.repo.contains(tip, head)? => kept.base.clone(),
-        _ => ours(head),
-    };
-    let head = ours(head);
-    Ok(WorktreePrepared { head, base })
+    })
 }
 
 /// The merge that an earlier attempt was in the middle of is not the next one's: the target may

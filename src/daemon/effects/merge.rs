@@ -190,7 +190,7 @@ pub(super) fn prepare_verify(
     effect: &effect::PrepareVerify,
 ) -> Result<VerifyReady, Failure> {
     context.repo.verify_tree(oid(&effect.commit)?)?;
-    Ok(VerifyReady)
+    Ok(VerifyReady { warm: false })
 }
 
 /// Brings the merge worktree to the tip of the target. Blocks.
@@ -205,7 +205,10 @@ pub(super) fn prepare_baseline(
         return Err(Failure::other(gone));
     };
     context.repo.verify_tree(tip)?;
-    Ok(BaselineReady { commit: ours(tip) })
+    Ok(BaselineReady {
+        commit: ours(tip),
+        warm: false,
+    })
 }
 
 /// Moves the target. Blocks.

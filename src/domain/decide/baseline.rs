@@ -101,7 +101,9 @@ pub(super) fn ready(
         return;
     }
     let failure = match outcome {
-        Ok(BaselineReady { commit }) => return plan.emit(event::BaselineReady { commit }),
+        Ok(BaselineReady { commit, warm }) => {
+            return plan.emit(event::BaselineReady { commit, warm });
+        }
         Err(failure) => failure,
     };
     if let Some(fault) = nobodys_fault(&failure) {

@@ -29,6 +29,10 @@ pub struct WorktreeReady {
     pub base: Oid,
     /// Tip of its branch.
     pub head: Oid,
+    /// Whether the directory still holds the ignored files of its previous use, so that a setup
+    /// recorded for its name is still valid.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub warm: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

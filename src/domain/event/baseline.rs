@@ -12,6 +12,10 @@ use crate::domain::time::Timestamp;
 pub struct BaselineReady {
     /// Commit of the target.
     pub commit: Oid,
+    /// Whether the directory still holds the ignored files of its previous use, so that a setup
+    /// recorded for its name is still valid.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub warm: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

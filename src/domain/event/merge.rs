@@ -88,6 +88,10 @@ pub struct ResolverFailed {
 #[serde(rename_all = "camelCase")]
 pub struct VerifyReady {
     pub id: IdeaId,
+    /// Whether the directory still holds the ignored files of its previous use, so that a setup
+    /// recorded for its name is still valid.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub warm: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -17,6 +17,7 @@ pub(crate) fn prepared() -> WorktreePrepared {
     WorktreePrepared {
         head: oid(1),
         base: oid(1),
+        warm: false,
     }
 }
 

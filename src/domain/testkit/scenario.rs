@@ -476,6 +476,7 @@ pub(crate) fn good(effect: &Effect, number: u64) -> Outcome {
             base: from
                 .as_ref()
                 .map_or_else(|| oid(1), |kept| kept.base.clone()),
+            warm: from.is_some(),
         }
         .into(),
         Effect::Run(_) => RunEnd {
@@ -493,8 +494,12 @@ pub(crate) fn good(effect: &Effect, number: u64) -> Outcome {
             resolved: vec![],
         }
         .into(),
-        Effect::PrepareVerify(_) => VerifyReady.into(),
-        Effect::PrepareBaseline(_) => BaselineReady { commit: oid(1) }.into(),
+        Effect::PrepareVerify(_) => VerifyReady { warm: true }.into(),
+        Effect::PrepareBaseline(_) => BaselineReady {
+            commit: oid(1),
+            warm: true,
+        }
+        .into(),
         Effect::Land(_) => LandOutcome::Landed.into(),
         Effect::StartResolution(_) => outcomes::resolution_started(new, &["a.rs"]).into(),
         Effect::FinishResolution(_) => outcomes::resolution_finished(new).into(),

@@ -242,7 +242,7 @@ impl World {
             return Err(cannot(choices));
         }
         self.checked_out = Some(effect.commit.clone());
-        Ok(VerifyReady)
+        Ok(VerifyReady { warm: true })
     }
 
     fn check_out_target(&mut self, choices: &mut Choices) -> Result<BaselineReady, Failure> {
@@ -251,7 +251,7 @@ impl World {
         }
         let commit = self.tip();
         self.checked_out = Some(commit.clone());
-        Ok(BaselineReady { commit })
+        Ok(BaselineReady { commit, warm: true })
     }
 
     /// Where the target stands, from the first look on.
@@ -278,7 +278,8 @@ impl World {
             None => self.tip(),
         };
         let head = base.clone();
-        Ok(WorktreePrepared { head, base })
+        let warm = choices.chance(50);
+        Ok(WorktreePrepared { head, base, warm })
     }
 
     fn start_resolution(&mut self, choices: &mut Choices) -> Result<ResolutionStarted, Failure> {
@@ -665,6 +666,6 @@ fn nonsense(effect: &Effect) -> Outcome {
     if matches!(effect, Effect::PrepareVerify(_)) {
         LandOutcome::Landed.into()
     } else {
-        VerifyReady.into()
+        VerifyReady { warm: true }.into()
     }
 }

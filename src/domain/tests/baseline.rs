@@ -34,6 +34,7 @@ fn red() -> Scenario {
 fn at(commit: u64) -> BaselineReady {
     BaselineReady {
         commit: oid(commit),
+        warm: false,
     }
 }
 
@@ -41,6 +42,7 @@ fn worktree(s: &mut Scenario, base: u64) {
     let prepared = WorktreePrepared {
         head: oid(base),
         base: oid(base),
+        warm: false,
     };
     s.answer("prepareWorktree", prepared);
 }
@@ -211,7 +213,8 @@ fn an_attempt_waits_for_a_landing_that_is_not_yet_recorded() {
         panic!("nothing lands");
     };
     let (head, base) = (land.commit.clone(), land.commit.clone());
-    s.answer("prepareWorktree", WorktreePrepared { head, base });
+    let warm = false;
+    s.answer("prepareWorktree", WorktreePrepared { head, base, warm });
     assert_eq!(s.attempt(2).phase, AttemptPhase::Starting);
     s.answer("land", LandOutcome::Landed);
     assert!(s.pending("iteration").is_some());

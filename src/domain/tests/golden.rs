@@ -207,6 +207,7 @@ fn attempt_samples() -> Vec<Event> {
             agent: of(),
             base: oid(1),
             head: oid(2),
+            warm: false,
         }),
         Event::IterationStarted(IterationStarted {
             agent: of(),
@@ -434,7 +435,10 @@ fn merge_samples() -> Vec<Event> {
             id: id(),
             why: "exit code 1".into(),
         }),
-        Event::VerifyReady(VerifyReady { id: id() }),
+        Event::VerifyReady(VerifyReady {
+            id: id(),
+            warm: false,
+        }),
         Event::VerifyStarted(VerifyStarted {
             id: id(),
             index: 0,
@@ -865,7 +869,10 @@ fn baseline_samples() -> Vec<Event> {
     vec![
         checked(BaselineMode::Require),
         checked(BaselineMode::Warn),
-        Event::BaselineReady(BaselineReady { commit: oid(3) }),
+        Event::BaselineReady(BaselineReady {
+            commit: oid(3),
+            warm: false,
+        }),
         Event::BaselineStarted(BaselineStarted {
             index: 0,
             run: run("baseline-1"),

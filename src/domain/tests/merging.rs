@@ -625,7 +625,7 @@ fn the_merge_worktree_has_one_user_also_after_a_torn_log() {
     s.answer("seal", sealed(5, false));
     s.check(exit(0));
     assert_eq!(s.entry(2).phase, MergePhase::Queued);
-    s.answer("prepareVerify", VerifyReady);
+    s.answer("prepareVerify", VerifyReady { warm: true });
     assert_eq!(s.entry(2).phase, MergePhase::Building);
 }
 
@@ -637,7 +637,8 @@ fn nothing_lands_while_a_checkpoint_is_being_made() {
         name: "one".parse().unwrap(),
     });
     s.answer("buildMerge", built(7, 1));
-    s.answer("prepareVerify", VerifyReady).check(exit(0));
+    s.answer("prepareVerify", VerifyReady { warm: true })
+        .check(exit(0));
     assert_eq!(s.entry(1).phase, MergePhase::Landing);
     assert_eq!(s.pending("land"), None);
     s.answer(

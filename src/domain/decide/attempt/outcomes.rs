@@ -47,11 +47,12 @@ pub(crate) fn prepared(
         return;
     };
     match outcome {
-        Ok(WorktreePrepared { head, base }) => {
+        Ok(WorktreePrepared { head, base, warm }) => {
             plan.emit(WorktreeReady {
                 agent: agent.clone(),
                 base: base.clone(),
                 head,
+                warm,
             });
             if effect.from.is_none() {
                 first_sight_of_target(plan, &base);

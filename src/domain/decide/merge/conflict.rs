@@ -123,6 +123,7 @@ fn caught_up(plan: &mut Plan<'_>, id: &IdeaId, outcome: Result<ResolutionStarted
                     agent: agent.clone(),
                     base: base.clone(),
                     head,
+                    warm: true,
                 });
             }
         }

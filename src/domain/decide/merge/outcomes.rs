@@ -100,6 +100,7 @@ fn brought_over(plan: &mut Plan<'_>, entry: &MergeEntry, base: Oid, head: Oid) {
         agent: entry.agent.clone(),
         base,
         head,
+        warm: true,
     });
     plan.move_merge(&entry.idea, MergeInput::Requeue);
 }
@@ -165,7 +166,10 @@ pub(crate) fn verify_ready(
         return;
     }
     match outcome {
-        Ok(VerifyReady) => plan.emit(event::VerifyReady { id: id.clone() }),
+        Ok(VerifyReady { warm }) => {
+            let id = id.clone();
+            plan.emit(event::VerifyReady { id, warm });
+        }
         Err(failure) => cannot(plan, id, &failure),
     }
 }
