@@ -25,6 +25,7 @@ fn write(dir: &std::path::Path) -> Vec<u8> {
                 Event::WarningRaised(WarningRaised {
                     key: format!("batch-{batch}"),
                     message: format!("{event} {{\"v\":1,\"seq\":9,\"dur\":8,\"ts\":\""),
+                    commands: Vec::new(),
                 })
             })
             .collect();

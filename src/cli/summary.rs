@@ -18,7 +18,7 @@ use crate::domain::ids::IdeaId;
 use crate::domain::state::{Idea, IdeaStatus, State};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
-use crate::view::{self, IdeaView, NeedsYou, Rest, Stuck, UsedView};
+use crate::view::{self, IdeaView, NeedsYou, Rest, Stuck, UsedView, WarningView};
 
 /// What had happened before this run.
 #[derive(Debug, Default)]
@@ -69,7 +69,7 @@ pub struct Summary {
     /// Agents that have made no commit for many iterations.
     pub stuck: Vec<Stuck>,
     /// Warnings that did not stop the run.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<WarningView>,
     /// What needs the person.
     pub needs_you: Vec<NeedsYou>,
     /// What was used in this run.
@@ -162,10 +162,14 @@ impl Summary {
         for stuck in &self.stuck {
             let line = format!("stuck: {}", safe(&stuck.message));
             lines.push(output.paint(Tone::Warn, &line).into_owned());
+            let commands = stuck.commands.iter();
+            lines.extend(commands.map(|command| render::command(output, command)));
         }
         for warning in &self.warnings {
-            let line = format!("warning: {}", safe(warning));
+            let line = format!("warning: {}", safe(&warning.message));
             lines.push(output.paint(Tone::Warn, &line).into_owned());
+            let commands = warning.commands.iter();
+            lines.extend(commands.map(|command| render::command(output, command)));
         }
         let spent = usage::describe_usage(&json::to_value(&self.spent)?);
         if !spent.is_empty() {

@@ -569,6 +569,7 @@ fn repair_events() -> Vec<Event> {
         Event::WarningRaised(WarningRaised {
             key: "disk".into(),
             message: "the disk is full".into(),
+            commands: vec!["df -h".into()],
         }),
         Event::WarningCleared(WarningCleared { key: "disk".into() }),
         Event::StateRepaired(StateRepaired {

@@ -97,9 +97,6 @@ impl HookName {
 /// Prefix of the reason why a hook's program was not started.
 const NOT_RUN: &str = "it is not run";
 
-/// Key prefix of warnings about hooks.
-pub(crate) const WARNING: &str = "hook-";
-
 /// Command that approves the hook, if `reason` says that it holds its step because nobody approved
 /// it. Text from the hook or an agent is ignored.
 pub fn approval_wanted(reason: &str) -> Option<String> {

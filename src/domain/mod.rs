@@ -37,6 +37,7 @@ pub mod state;
 pub mod time;
 pub mod usage;
 pub mod verdict;
+pub mod warning;
 
 #[cfg(test)]
 #[allow(clippy::needless_pass_by_value, clippy::manual_assert)]

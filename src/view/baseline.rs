@@ -1,6 +1,6 @@
 //! What people are told about the check of the untouched target.
 
-use super::NeedsYou;
+use super::{NeedsYou, WarningView};
 use crate::domain::settings::{BaselineMode, Settings};
 use crate::domain::state::State;
 use crate::domain::state::baseline::BaselineFailure;
@@ -15,36 +15,41 @@ pub(super) fn red(state: &State) -> Option<NeedsYou> {
     let settings = state.settings.as_deref()?;
     let again = "swarm checks again by itself, after growing waits and when the branch or the \
         configuration changes";
-    let output = failed
-        .run
-        .iter()
-        .map(|run| format!("tail -n 50 .swarm/runs/{run}/stdout.log .swarm/runs/{run}/stderr.log"));
     let resume = "swarm resume   # after the fix: checks again at once".to_owned();
     Some(NeedsYou {
         kind: "target",
         idea_id: None,
         message: format!("no idea begins: {}. {again}", what(failed, settings)),
-        commands: output.chain([resume]).collect(),
+        commands: output(failed).into_iter().chain([resume]).collect(),
     })
 }
 
 /// Warnings that hold nothing up.
-pub(super) fn warnings(state: &State) -> Vec<String> {
+pub(super) fn warnings(state: &State) -> Vec<WarningView> {
     let Some(settings) = state.settings.as_deref() else {
         return Vec::new();
     };
     let failed = state.swarm.baseline.failed.as_ref();
     let failed = failed.filter(|_| settings.baseline == BaselineMode::Warn);
     let failed = failed.map(|failed| {
-        let run = failed.run.as_ref();
-        let run = run.map_or_else(String::new, |run| {
-            format!("; its output: .swarm/runs/{run}")
-        });
-        format!("{}{run}", what(failed, settings))
+        let warning = WarningView::new("target", what(failed, settings));
+        match output(failed) {
+            Some(command) => warning.command(command),
+            None => warning,
+        }
     });
     let nothing = settings.quality_commands.is_empty();
-    let nothing = nothing.then(|| NO_QUALITY_COMMANDS.to_owned());
+    let nothing = nothing.then(|| WarningView::new("no-checks", NO_QUALITY_COMMANDS));
     nothing.into_iter().chain(failed).collect()
+}
+
+/// The command that shows the output of the failed check.
+fn output(failed: &BaselineFailure) -> Option<String> {
+    let run = failed.run.as_ref()?;
+    let folder = format!(".swarm/runs/{run}");
+    Some(format!(
+        "tail -n 50 {folder}/stdout.log {folder}/stderr.log"
+    ))
 }
 
 /// Which command failed on which commit, how, and the end of its output.

@@ -16,6 +16,7 @@ pub mod schema;
 mod status;
 mod unread_messages;
 mod usage;
+mod warnings;
 
 use std::fmt;
 
@@ -31,6 +32,7 @@ pub use no_daemon::after_a_start;
 pub use report::{ReportView, ReportedIdea, Stuck, report, stuck, warned};
 pub use status::{Outside, SlotsView, StatusView, TargetNow, TargetView, count, status};
 pub use usage::{AccountView, DayView, TokensView, UsedView, accounts, used};
+pub use warnings::WarningView;
 
 /// The first four names of a list, and the number of the others.
 pub fn names<T: fmt::Display>(all: &[T]) -> String {

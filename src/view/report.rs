@@ -4,14 +4,12 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::usage::{self, AccountView, UsedView, accounts, any_used};
-use super::{NeedsYou, needs_you, schema, unread_messages};
+use super::{NeedsYou, WarningView, baseline, needs_you, schema, unread_messages, warnings};
 use crate::domain::ids::{AgentId, IdeaId, Oid};
 use crate::domain::state::{Idea, IdeaStatus, State};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
-
-/// The prefix of the key of a warning about an agent that makes no commits; its id follows.
-const STUCK: &str = "stuck-";
+use crate::domain::warning::WarningKind;
 
 /// What happened since some time.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
@@ -37,7 +35,7 @@ pub struct ReportView {
     /// What needs a person.
     pub needs_you: Vec<NeedsYou>,
     /// Warnings that do not stop the work.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<WarningView>,
     /// Accounts on hold.
     pub accounts: Vec<AccountView>,
     /// What the attempts used that ended in the period, and those still running.
@@ -88,6 +86,8 @@ pub struct Stuck {
     pub since: Timestamp,
     /// The warning.
     pub message: String,
+    /// The commands to type in the repository's root.
+    pub commands: Vec<String>,
 }
 
 /// What happened since `since`; `None` means everything.
@@ -167,25 +167,26 @@ fn why(state: &State, id: &IdeaId, idea: &Idea) -> Option<String> {
 /// Agents that have made no commit for many iterations.
 pub fn stuck(state: &State) -> Vec<Stuck> {
     let warned = state.agents.iter().filter_map(|(agent, attempt)| {
-        let warning = state.warnings.get(&format!("{STUCK}{agent}"))?;
+        let warning = state.warnings.get(&WarningKind::Stuck.about(agent))?;
         Some(Stuck {
             agent: agent.clone(),
             idea_id: attempt.idea.clone(),
             since: warning.since,
             message: warning.message.clone(),
+            commands: warning.commands.clone(),
         })
     });
     warned.collect()
 }
 
 /// The current warnings, except those about [`stuck`] agents.
-pub fn warned(state: &State) -> Vec<String> {
-    let others = state
-        .warnings
-        .iter()
-        .filter(|(key, _)| !key.starts_with(STUCK));
-    let known = others.map(|(_, warning)| warning.message.clone());
-    known.chain(unread_messages::warnings(state)).collect()
+pub fn warned(state: &State) -> Vec<WarningView> {
+    let known = warnings::raised(state, |kind| kind != Some(WarningKind::Stuck));
+    let unread = unread_messages::warnings(state);
+    known
+        .chain(unread)
+        .chain(baseline::warnings(state))
+        .collect()
 }
 
 fn spent(state: &State, recent: impl Fn(Timestamp) -> bool) -> Spent {

@@ -12,7 +12,7 @@ use super::merge::{MergeView, merges};
 use super::needs_you::{NeedsYou, cut_off, needs_you};
 use super::no_daemon::after_a_start;
 use super::usage::{AccountView, DayView, accounts};
-use super::{schema, unread_messages, usage};
+use super::{WarningView, schema, unread_messages, usage, warnings};
 use crate::domain::ids::{AgentId, IdeaId, Oid};
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::settings::Mode;
@@ -52,7 +52,7 @@ pub struct StatusView {
     /// What needs a person, most urgent first.
     pub needs_you: Vec<NeedsYou>,
     /// Warnings that do not stop the work.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<WarningView>,
     /// Why the swarm is paused.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
@@ -176,17 +176,20 @@ pub fn status(state: &State, outside: Outside) -> StatusView {
     }
 }
 
-fn still_running(left: &[(AgentId, IdeaId)]) -> Option<String> {
+fn still_running(left: &[(AgentId, IdeaId)]) -> Option<WarningView> {
     let each: Vec<String> = left
         .iter()
         .map(|(agent, idea)| format!("{agent} on {idea}"))
         .collect();
     (!each.is_empty()).then(|| {
-        format!(
-            "no daemon is running, but agents are still at work ({}); continue with them: swarm \
-            start; or stop them: swarm start --detach && swarm stop",
+        let message = format!(
+            "no daemon is running, but agents are still at work ({}); continue with them, or stop \
+            them",
             each.join(", ")
-        )
+        );
+        WarningView::new("agents", message)
+            .command("swarm start")
+            .command("swarm start --detach && swarm stop")
     })
 }
 
@@ -194,20 +197,18 @@ pub(super) fn warnings(
     state: &State,
     now: &TargetNow,
     stalled: Option<(Timestamp, String)>,
-) -> Vec<String> {
+) -> Vec<WarningView> {
     let stalled = stalled.map(|(since, why)| {
-        format!(
+        let message = format!(
             "the event log cannot be written since {since}: {why}. Nothing continues until it can; \
             swarm tries again every second"
-        )
+        );
+        WarningView::new("log", message)
     });
     let gone = (*now == TargetNow::Gone)
         .then(|| target_gone(state))
         .flatten();
-    let known = state
-        .warnings
-        .values()
-        .map(|warning| warning.message.clone());
+    let known = warnings::raised(state, |_| true);
     let unread = unread_messages::warnings(state);
     stalled
         .into_iter()
@@ -219,7 +220,7 @@ pub(super) fn warnings(
         .collect()
 }
 
-fn target_gone(state: &State) -> Option<String> {
+fn target_gone(state: &State) -> Option<WarningView> {
     let branch = &state.settings.as_deref()?.target;
     let last = state
         .swarm
@@ -230,9 +231,8 @@ fn target_gone(state: &State) -> Option<String> {
         || format!("git branch {branch} COMMIT"),
         |seen| format!("git branch {branch} {}", seen.commit),
     );
-    Some(format!(
-        "the target branch `{branch}` is gone, so nothing can land; restore it: {command}"
-    ))
+    let message = format!("the target branch `{branch}` is gone, so nothing can land; restore it");
+    Some(WarningView::new("target", message).command(command))
 }
 
 /// The number of ideas in each status.

@@ -4,6 +4,7 @@
 //! Invariant: nothing is stored for this. A warning lasts for [`NEWS_MS`] after the attempt ended,
 //! or until a later idea contains the message.
 
+use super::WarningView;
 use crate::domain::state::message::{self, Message};
 use crate::domain::state::{AttemptEnd, EndedAttempt, State};
 
@@ -18,7 +19,7 @@ pub(super) fn is_last(end: AttemptEnd) -> bool {
 }
 
 /// A warning for each such message.
-pub(super) fn warnings(state: &State) -> Vec<String> {
+pub(super) fn warnings(state: &State) -> Vec<WarningView> {
     let now = state.swarm.last_event_at;
     let news = |ended: &EndedAttempt| is_last(ended.end) && now.since(ended.ended_at) < NEWS_MS;
     let ended = state.ended.iter().filter(|(_, ended)| news(ended));
@@ -26,12 +27,13 @@ pub(super) fn warnings(state: &State) -> Vec<String> {
         let waiting = message::waiting(&ended.heard).into_iter();
         let left = waiting.filter(|message| !is_an_idea(state, message));
         left.map(move |message| {
-            format!(
+            let what = format!(
                 "{agent} never read your message \"{}\": {} was done before its next prompt. If it \
-                still matters: swarm idea add \"...\"",
+                still matters, add it as an idea",
                 shown(&message.text),
                 ended.idea
-            )
+            );
+            WarningView::new("message", what).command("swarm idea add \"...\"")
         })
     });
     unread.collect()

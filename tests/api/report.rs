@@ -48,6 +48,7 @@ async fn it_has_exactly_the_fields_that_are_described() {
     let stuck = Event::WarningRaised(WarningRaised {
         key: format!("stuck-{agent}"),
         message: "no commit".into(),
+        commands: vec![format!("swarm agent logs {agent}")],
     });
     let held = Event::AccountHeld(AccountHeld {
         account: "claude".into(),

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::{Value, json};
 
-use crate::harness::Sandbox;
+use crate::harness::{self, Sandbox};
 
 /// A made-up `claude`: tells that it has used two million tokens, stands until it may go on, and
 /// tells at its end what that cost.
@@ -37,8 +37,9 @@ fn warnings(sandbox: &Sandbox) -> Vec<String> {
     let status = sandbox.status();
     let report = sandbox.swarm(&["report", "--json"]).json();
     assert_eq!(status["warnings"], report["warnings"]);
-    let all = status["warnings"].as_array().unwrap().iter();
-    all.map(|one| one.as_str().unwrap().to_owned()).collect()
+    let all = harness::raised(&status).into_iter();
+    all.map(|one| one["message"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 fn raised(sandbox: &Sandbox) -> usize {
@@ -64,7 +65,7 @@ fn a_hard_stop_for_dollars_needs_a_price_and_says_so() {
 
     // Six dollars of five are spent, and it works on: the end of the run is the first to tell.
     let one = sandbox.idea("hold one");
-    sandbox.wait_status("the warning", |status| status["warnings"] != json!([]));
+    sandbox.wait_status("the warning", |status| !harness::raised(status).is_empty());
     let said = warnings(&sandbox);
     let line = r#""pricing": {"claude-sonnet-4-5": {"input": N, "cached": N, "cacheWritten": N, "output": N}}"#;
     assert!(said.len() == 1 && said[0].contains(line), "{said:?}");
@@ -92,7 +93,7 @@ fn a_hard_stop_for_dollars_needs_a_price_and_says_so() {
         &json!({"claude-sonnet-4-5": {"input": 3.0, "output": 15.0}}),
     );
     sandbox.wait_status("the warning to go", |status| {
-        status["warnings"] == json!([])
+        harness::raised(status).is_empty()
     });
     let three = sandbox.idea("hold three");
     let shown = sandbox.wait_idea(&three, "blocked");

@@ -99,11 +99,11 @@ fn a_resolver_that_takes_the_targets_side_for_all_of_the_work_is_told_of() {
     sandbox.wait_idea(&id, "done");
     assert!(sandbox.read("lines.txt").contains("three of the first"));
     let told = |sandbox: &Sandbox| {
-        let warnings = strings(&sandbox.status()["warnings"]);
-        let found = warnings
-            .iter()
-            .find(|warning| warning.contains("dropped the idea's changes to lines.txt"));
-        found.cloned()
+        let mut warnings = sandbox.warnings().into_iter();
+        warnings.find(|warning| {
+            let message = warning["message"].as_str().unwrap();
+            message.contains("dropped the idea's changes to lines.txt")
+        })
     };
     let warning = told(&sandbox).unwrap();
     let kept = sandbox.git(&[
@@ -112,7 +112,7 @@ fn a_resolver_that_takes_the_targets_side_for_all_of_the_work_is_told_of() {
         "refs/swarm/rescue/left-out-*",
     ]);
     assert!(
-        warning.contains(&format!("git update-ref -d {kept}")),
+        warning["commands"][1] == format!("git update-ref -d {kept}"),
         "{warning}"
     );
     let work = sandbox.git(&["show", &format!("{kept}:lines.txt")]);

@@ -164,7 +164,7 @@ fn an_edited_configuration_is_taken_up_and_a_wrong_one_is_reported() {
         status["warnings"].to_string().contains("maxParalel")
     });
     assert_eq!(status["slots"]["max"], 5, "{status}");
-    let warning = status["warnings"][0].as_str().unwrap();
+    let warning = status["warnings"][0]["message"].as_str().unwrap();
     assert!(
         warning.contains("1 problem: ") && !warning.contains('\n'),
         "{warning}"

@@ -3,9 +3,9 @@
 
 use std::fs;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::harness::Sandbox;
+use crate::harness::{Sandbox, raised};
 
 #[test]
 fn an_idea_whose_worktree_was_deleted_can_be_tried_again() {
@@ -32,7 +32,7 @@ fn trouble_with_the_repository_pauses_and_fails_no_idea() {
     sandbox.git(&["config", "--unset", "filter.x.clean"]);
     sandbox.swarm(&["resume"]).ok();
     sandbox.wait_idea(&id, "done");
-    assert_eq!(sandbox.status()["warnings"], json!([]));
+    assert_eq!(sandbox.warnings(), [Value::Null; 0]);
     daemon.stop();
 }
 
@@ -150,10 +150,8 @@ fn an_agent_that_moves_the_target_itself_is_taken_off_it_and_named() {
     let moved = sandbox.head("main");
     sandbox.swarm(&["pause"]).ok();
     sandbox.release("a");
-    let status = sandbox.wait_status("the warning", |status| {
-        !status["warnings"].as_array().unwrap().is_empty()
-    });
-    let warning = status["warnings"][0].as_str().unwrap().to_owned();
+    let status = sandbox.wait_status("the warning", |status| !raised(status).is_empty());
+    let warning = raised(&status)[0]["message"].as_str().unwrap().to_owned();
     for words in [&moved[..10], "ed-001", "`main`", "no check"] {
         assert!(warning.contains(words), "`{words}` is missing: {warning}");
     }
@@ -165,7 +163,7 @@ fn an_agent_that_moves_the_target_itself_is_taken_off_it_and_named() {
     sandbox.wait_idea(&second, "done");
     let third = sandbox.idea("write d.txt x; say COMPLETE");
     sandbox.wait_idea(&third, "done");
-    assert_eq!(sandbox.status()["warnings"], json!([]));
+    assert_eq!(sandbox.warnings(), [Value::Null; 0]);
     daemon.stop();
 }
 

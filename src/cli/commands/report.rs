@@ -160,28 +160,25 @@ fn parts(report: &Value, times: &Times) -> Vec<(&'static str, Tone, Vec<String>)
         let all = list(report, key).iter();
         all.map(|one| idea(one, report, times)).collect()
     };
-    let stuck = |one: &Value| {
-        let since = time(one, "since").map_or_else(String::new, |at| times.show(at));
-        format!("{since}  {}", safe(text(one, "message")))
-    };
     let accounts = usage::accounts(report, clock::now());
     vec![
         ("Landed", Tone::Good, ideas("landed")),
         ("Had nothing to land", Tone::Warn, ideas("nothingToLand")),
         ("Did not land", Tone::Bad, ideas("failed")),
         ("Unfinished", Tone::Plain, ideas("waiting")),
-        (
-            "Stuck",
-            Tone::Warn,
-            list(report, "stuck").iter().map(stuck).collect(),
-        ),
-        (
-            "Warnings",
-            Tone::Warn,
-            texts(report, "warnings").into_iter().map(safe).collect(),
-        ),
         ("Accounts on hold", Tone::Warn, accounts),
     ]
+}
+
+/// Agents that are stuck, and other warnings, with the commands to type.
+fn warnings(report: &Value, times: &Times) -> [(&'static str, Vec<Value>); 2] {
+    let stuck = list(report, "stuck").iter().map(|one| {
+        let since = time(one, "since").map_or_else(String::new, |at| times.show(at));
+        let message = format!("{since}  {}", text(one, "message"));
+        json!({ "message": message, "commands": one["commands"] })
+    });
+    let others = list(report, "warnings").to_vec();
+    [("Stuck", stuck.collect()), ("Warnings", others)]
 }
 
 /// The period and the number of ideas in each outcome.
@@ -222,6 +219,10 @@ fn page(report: &Value, output: &Output, times: &Times) -> Vec<String> {
             .map(|line| format!("  {}", output.paint(tone, line)));
         render::section(output, &mut page, heading, lines.collect());
     }
+    for (heading, warnings) in warnings(report, times) {
+        let lines = render::warnings(output, &warnings);
+        render::section(output, &mut page, heading, lines);
+    }
     let needs = render::needs_you(output, list(report, "needsYou"));
     render::section(output, &mut page, "Needs you", needs);
     let spent = vec![format!("  {}", spent(report))];
@@ -241,16 +242,19 @@ fn markdown(report: &Value, times: &Times) -> Vec<String> {
         let lines = lines.iter().map(|line| format!("- {}", escaped(line)));
         section(heading, lines.collect());
     }
-    let needs = list(report, "needsYou").iter().map(need);
+    for (heading, warnings) in warnings(report, times) {
+        section(heading, warnings.iter().map(notice).collect());
+    }
+    let needs = list(report, "needsYou").iter().map(notice);
     section("Needs you", needs.collect());
     section("Spent", vec![escaped(&spent(report))]);
     page
 }
 
-/// What needs the person, as Markdown, with the commands to type.
-fn need(need: &Value) -> String {
-    let message = escaped(&safe(text(need, "message")));
-    let commands = texts(need, "commands").into_iter().map(|command| {
+/// A warning or what needs the person, as Markdown, with the commands to type.
+fn notice(notice: &Value) -> String {
+    let message = escaped(&safe(text(notice, "message")));
+    let commands = texts(notice, "commands").into_iter().map(|command| {
         let command = safe(command);
         // A backtick inside would end the code.
         if command.contains('`') {
@@ -260,6 +264,9 @@ fn need(need: &Value) -> String {
         }
     });
     let commands: Vec<String> = commands.collect();
+    if commands.is_empty() {
+        return format!("- {message}");
+    }
     format!("- {message}: {}", commands.join(" or "))
 }
 

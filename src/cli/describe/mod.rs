@@ -484,6 +484,7 @@ mod tests {
         let line = describe(&Event::WarningRaised(WarningRaised {
             key: "k".into(),
             message,
+            commands: Vec::new(),
         }));
         assert!(line.starts_with("warning: ␛]0;owned␇\\u{202e}x"), "{line}");
         assert_eq!(line.chars().count(), MAX_LINE);

@@ -166,8 +166,7 @@ pub fn status(output: &Output, status: &Value, busy: &[Value], now: Timestamp) -
             vec![format!("  {words} on {day} (UTC)")],
         );
     }
-    let warning = |line: &&str| format!("  {}", output.paint(Tone::Warn, &safe(line)));
-    let warnings = texts(status, "warnings").iter().map(warning).collect();
+    let warnings = warnings(output, list(status, "warnings"));
     section(output, &mut page, "Warnings", warnings);
     page
 }
@@ -268,13 +267,27 @@ pub fn needs_you(output: &Output, needs: &[Value]) -> Vec<String> {
         let message = safe(text(need, "message"));
         lines.push(format!("  {} {message}", output.paint(Tone::Warn, "!")));
         for command in texts(need, "commands") {
-            lines.push(format!(
-                "      {}",
-                output.paint(Tone::Live, &safe(command))
-            ));
+            lines.push(self::command(output, command));
         }
     }
     lines
+}
+
+/// Each warning, with the commands to type.
+pub fn warnings(output: &Output, warnings: &[Value]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for warning in warnings {
+        let message = safe(text(warning, "message"));
+        lines.push(format!("  {}", output.paint(Tone::Warn, &message)));
+        let commands = texts(warning, "commands").into_iter();
+        lines.extend(commands.map(|command| self::command(output, command)));
+    }
+    lines
+}
+
+/// A command to type, on a line of its own.
+pub fn command(output: &Output, command: &str) -> String {
+    format!("      {}", output.paint(Tone::Live, &safe(command)))
 }
 
 /// Lines of `name  value`; empty values are left out.

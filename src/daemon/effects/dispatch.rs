@@ -22,6 +22,7 @@ use crate::domain::effect::Effect;
 use crate::domain::ids::EffectId;
 use crate::domain::observation::Observation;
 use crate::domain::outcome::{Failure, FailureKind, Outcome};
+use crate::domain::warning::WarningKind;
 
 /// Git work at a time; more only makes the disk slower.
 const GIT_AT_ONCE: usize = 4;
@@ -162,7 +163,7 @@ impl Dispatcher {
         let Some(target) = target else { return };
         let (context, branch) = (Arc::clone(&self.context), target.clone());
         let found = tokio::task::spawn_blocking(move || context.repo.off_target(&branch)).await;
-        let key = "target-moved".to_owned();
+        let key = WarningKind::Target.only().to_owned();
         let observation = match found {
             Ok(Ok(None)) => Observation::TroubleOver { key },
             Ok(Ok(Some(stray))) => Observation::Trouble {

@@ -22,6 +22,7 @@ use crate::domain::hook::{HookName, HookSettings};
 use crate::domain::ids::CheckpointName;
 use crate::domain::observation::Observation;
 use crate::domain::state::State;
+use crate::domain::warning::WarningKind;
 use crate::view::TargetNow;
 
 /// Reloads the configuration, and answers questions about files and git.
@@ -83,7 +84,7 @@ impl Reloader {
     /// # Errors
     /// The configuration is wrong, and the one before stays in force; or the log cannot be written.
     pub async fn reload(&self) -> Result<u64, ReloadError> {
-        let key = "config".to_owned();
+        let key = WarningKind::Config.only().to_owned();
         let files = self.loader.clone();
         let read = spawn_blocking(move || files.load_ready()).await;
         let stopped = |error| DaemonError::io("read the configuration")(io::Error::other(error));

@@ -14,10 +14,10 @@ use super::shutdown::{Notes, RETRY_AFTER, ShutdownRequest, request_shutdown};
 use crate::daemon::actor::handle::Handle;
 use crate::daemon::effects::failure::ours;
 use crate::daemon::effects::inbox::Inbox;
-use crate::domain::decide::{DROPPED_CHANGES, KEPT_ASIDE};
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::observation::Observation;
 use crate::domain::state::State;
+use crate::domain::warning::WarningKind;
 use crate::view::{self, Rest};
 
 /// How often the target is looked up while its check stands failed.
@@ -130,13 +130,11 @@ impl Watcher {
     async fn drop_solved_warnings(&self) {
         let kept: Vec<String> = self.handle.read(|state| {
             let keys = state.warnings.keys();
-            keys.filter(|key| key.starts_with(KEPT_ASIDE) || key.starts_with(DROPPED_CHANGES))
-                .cloned()
-                .collect()
+            keys.filter(|key| is_solved_by_hand(key)).cloned().collect()
         });
         let repo = &self.reloader.context.repo;
         for key in kept {
-            let is_there = match key.strip_prefix(KEPT_ASIDE) {
+            let is_there = match WarningKind::NestedRepository.thing(&key) {
                 Some(worktree) => repo.has_kept_nested(worktree),
                 // If it cannot be read, the warning stays.
                 None => !matches!(repo.is_kept(&key), Ok(false)),
@@ -193,4 +191,10 @@ async fn sleep_until(at: Option<Instant>) {
         Some(at) => tokio::time::sleep_until(at).await,
         None => std::future::pending().await,
     }
+}
+
+/// Whether a person ends what the warning is about by deleting something.
+fn is_solved_by_hand(key: &str) -> bool {
+    let kinds = [WarningKind::NestedRepository, WarningKind::DroppedChanges];
+    WarningKind::of(key).is_some_and(|kind| kinds.contains(&kind))
 }

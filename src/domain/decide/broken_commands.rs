@@ -10,9 +10,7 @@ use super::decision::Plan;
 use super::swarm;
 use crate::domain::ids::{AgentId, IdeaId};
 use crate::domain::observation::RunEndKind;
-
-/// Key prefix of the warning; the index of the command follows.
-const KEY: &str = "quality-";
+use crate::domain::warning::WarningKind;
 
 /// The tree that a quality command checked.
 pub(super) enum CheckedTree<'a> {
@@ -53,7 +51,7 @@ pub(super) fn hold(
     command: &str,
     how: &RunEndKind,
 ) -> bool {
-    let key = format!("{KEY}{index}");
+    let key = WarningKind::Check.about(index);
     let (code, why) = match how {
         // Exit codes of a shell, from POSIX.
         RunEndKind::Exited { code: code @ 126 } => (*code, "execute"),
@@ -109,7 +107,10 @@ fn warn_of_time_limit(plan: &mut Plan<'_>, key: &str, command: &str) {
 /// Clears warnings about commands that a new configuration changed.
 pub(super) fn configured(plan: &mut Plan<'_>) {
     let keys = plan.state.warnings.keys();
-    let ours: Vec<String> = keys.filter(|key| key.starts_with(KEY)).cloned().collect();
+    let ours: Vec<String> = keys
+        .filter(|key| WarningKind::of(key) == Some(WarningKind::Check))
+        .cloned()
+        .collect();
     for key in ours {
         plan.clear_warning(&key);
     }

@@ -16,9 +16,10 @@ use crate::domain::settings::{Mode, Settings};
 use crate::domain::state::State;
 use crate::domain::state::checkpoint::{Checkpoint, Reason, saved_work_in_use};
 use crate::domain::time::Timestamp;
+use crate::domain::warning::WarningKind;
 
 /// Key of the warning about automatic checkpoints.
-const WARNING: &str = "checkpoint";
+const WARNING: &str = WarningKind::Checkpoint.only();
 
 /// Advice for work that may have been interrupted together with its daemon.
 const GOES_ON: &str =
@@ -218,7 +219,7 @@ pub(super) fn named(state: &State, stem: &str, now: Timestamp) -> CheckpointName
 }
 
 fn deletion_key(name: &CheckpointName) -> String {
-    format!("delete-{name}")
+    WarningKind::CheckpointDeletion.about(name)
 }
 
 pub(super) fn made(

@@ -21,6 +21,7 @@ use crate::domain::rejection::Rejection;
 use crate::domain::state::provider::Excuse;
 use crate::domain::state::{Attempt, AttemptEnd, IdeaStatus, MergeEntry, State, Waits};
 use crate::domain::time::Timestamp;
+use crate::domain::warning::WarningKind;
 
 /// Longest message in an event, in bytes.
 const MESSAGE_BYTES: usize = 4 * 1024;
@@ -130,11 +131,19 @@ impl<'a> Plan<'a> {
 
     /// Raises a warning, unless the same one is already raised.
     pub(super) fn warn(&mut self, key: &str, message: &str) {
+        self.warn_with(key, message, Vec::new());
+    }
+
+    /// As [`warn`](Self::warn), with the commands to type.
+    pub(super) fn warn_with(&mut self, key: &str, message: &str, commands: Vec<String>) {
         let message = shorten(message);
         let known = self.state.warnings.get(key);
         if known.is_none_or(|warning| warning.message != message) {
-            let key = key.to_owned();
-            self.emit(WarningRaised { key, message });
+            self.emit(WarningRaised {
+                key: key.to_owned(),
+                message,
+                commands,
+            });
         }
     }
 
@@ -305,8 +314,8 @@ impl<'a> Plan<'a> {
         };
         // The end is one event, so that a torn log cannot contain half of it.
         debug_assert!(step::<attempt::Machine>(phase, &input).is_ok());
-        self.clear_warning(&format!("stuck-{agent}"));
-        self.clear_warning(&format!("session-{agent}"));
+        self.clear_warning(&WarningKind::Stuck.about(agent));
+        self.clear_warning(&WarningKind::Conversation.about(agent));
         if let Some(attempt) = self.attempt(agent) {
             self.clear_warning(&super::budget::warning(&attempt.idea));
         }

@@ -9,13 +9,14 @@ use crate::domain::event::RoomAwaited;
 use crate::domain::ids::AgentId;
 use crate::domain::outcome::{Failure, FailureKind};
 use crate::domain::state::{AttemptEnd, IdeaStatus};
+use crate::domain::warning::WarningKind;
 
 /// Time before something starts again after a full disk.
 const ROOM_WAIT_MS: i64 = 10_000;
 /// Key of the warning about a full disk.
-const DISK_FULL: &str = "disk-full";
+const DISK_FULL: &str = WarningKind::Disk.only();
 /// Key of the warning about a repository that cannot be used.
-const REPOSITORY: &str = "repository";
+const REPOSITORY: &str = WarningKind::Repository.only();
 
 /// A failure that no attempt is to blame for and that every other idea would meet too.
 #[derive(Clone, Copy)]

@@ -15,7 +15,7 @@ use crate::domain::event::{
     Event, HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut,
 };
 use crate::domain::evolve;
-use crate::domain::hook::{HookCall, HookName, HookSettings, Passage, WARNING};
+use crate::domain::hook::{HookCall, HookName, HookSettings, Passage};
 use crate::domain::ids::{AgentId, RunId};
 use crate::domain::lifecycle::MergeInput;
 use crate::domain::observation::{RunEnd, RunEndKind};
@@ -23,6 +23,7 @@ use crate::domain::outcome::Failure;
 use crate::domain::settings::Settings;
 use crate::domain::state::{Attempt, AttemptEnd, IdeaStatus, MergeEntry, State, Task, Waits};
 use crate::domain::time::Timestamp;
+use crate::domain::warning::WarningKind;
 
 /// Most calls at a time, besides those that a step waits for.
 const AT_ONCE: usize = 16;
@@ -274,7 +275,7 @@ fn not_run(plan: &mut Plan<'_>, call: &HookCall, why: &str) {
 }
 
 fn key(hook: HookName) -> String {
-    format!("{WARNING}{hook}")
+    WarningKind::Hook.about(hook)
 }
 
 fn warn(plan: &mut Plan<'_>, call: &HookCall, what: &str) {

@@ -32,15 +32,12 @@ use super::outcome::{Failure, InboxArchived, Outcome, StopDelivered, WorktreeRel
 use super::rejection::Rejection;
 use super::state::State;
 use super::time::Timestamp;
+use super::warning::WarningKind;
 
 pub use advance::{advance, next_deadline};
-/// Key prefix of the warning about git repositories that an agent created; the worktree's name
-/// follows.
-pub const KEPT_ASIDE: &str = "kept-aside-";
 
 use decision::{Plan, shorten};
 pub use ideas::MAX_TEXT_BYTES;
-pub use merge::conflict::DROPPED_CHANGES;
 
 /// Decides on a command of a person or agent.
 pub fn command(state: &State, command: &Command, now: Timestamp) -> Result<Vec<Event>, Rejection> {
@@ -203,7 +200,7 @@ fn run_over(plan: &mut Plan<'_>, effect: &effect::Run, outcome: Result<RunEnd, F
 }
 
 fn stop_key(run: &RunId) -> String {
-    format!("stop-{run}")
+    WarningKind::Run.about(run)
 }
 
 /// A run that could not be asked to stop is killed; one that could not be killed ends by itself or
@@ -229,7 +226,11 @@ fn released(
     outcome: Result<WorktreeReleased, Failure>,
 ) {
     let worktree = &effect.worktree;
-    tidied(plan, &format!("release-{worktree}"), outcome.as_ref().err());
+    tidied(
+        plan,
+        &WarningKind::Worktree.about(worktree),
+        outcome.as_ref().err(),
+    );
     if let Ok(WorktreeReleased { kept: Some(place) }) = outcome {
         kept_aside(plan, worktree, &place);
     }
@@ -241,7 +242,7 @@ fn kept_aside(plan: &mut Plan<'_>, worktree: &str, place: &str) {
         "the agent of {worktree} created a git repository inside its worktree; its content has not \
         landed and is kept in {place}: copy what you need, then delete that folder"
     );
-    plan.warn(&format!("{KEPT_ASIDE}{worktree}"), &message);
+    plan.warn(&WarningKind::NestedRepository.about(worktree), &message);
 }
 
 fn archived(
@@ -251,7 +252,7 @@ fn archived(
 ) {
     tidied(
         plan,
-        &format!("inbox-{}", effect.name),
+        &WarningKind::Inbox.about(&effect.name),
         outcome.err().as_ref(),
     );
 }

@@ -111,8 +111,11 @@ pub struct TargetSettled {
 #[serde(rename_all = "camelCase")]
 pub struct WarningRaised {
     pub key: String,
-    /// What happened, why, and what to do; for people.
+    /// What happened and why; for people.
     pub message: String,
+    /// Commands to type in the repository's root.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

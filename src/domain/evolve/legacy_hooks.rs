@@ -10,10 +10,11 @@ use crate::domain::event::{
     AttemptEnded, Event, HookAsked, IdeaLanded, Learned, MergeBuilt, MergeConflicted, MergeQueued,
     PauseSet, WarningRaised,
 };
-use crate::domain::hook::{HookName, WARNING};
+use crate::domain::hook::HookName;
 use crate::domain::ids::{AgentId, IdeaId};
 use crate::domain::state::{Attempt, AttemptEnd, IdeaStatus, State};
 use crate::domain::time::Timestamp;
+use crate::domain::warning::WarningKind;
 
 /// A call that an event causes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,7 +101,9 @@ pub(crate) fn about(state: &State, at: Timestamp, event: &Event) -> Vec<Call> {
             call(HookName::OnPause, None, None, facts)
         }
         // A failing hook is not told about itself.
-        Event::WarningRaised(WarningRaised { key, message }) if !key.starts_with(WARNING) => {
+        Event::WarningRaised(WarningRaised { key, message, .. })
+            if WarningKind::of(key) != Some(WarningKind::Hook) =>
+        {
             error("warning", message, None)
         }
         // No hook is told of these.

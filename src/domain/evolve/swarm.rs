@@ -126,6 +126,7 @@ pub(super) fn see_target(state: &mut State, seen: &TargetSeen) {
 pub(super) fn raise_warning(state: &mut State, at: Timestamp, raised: &WarningRaised) {
     let warning = Warning {
         message: raised.message.clone(),
+        commands: raised.commands.clone(),
         since: at,
     };
     state.warnings.insert(raised.key.clone(), warning);

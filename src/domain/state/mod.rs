@@ -254,8 +254,11 @@ pub struct Learning {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Warning {
-    /// What happened, why, and what to do; for people.
+    /// What happened and why; for people.
     pub message: String,
+    /// Commands to type in the repository's root.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<String>,
     /// When it was raised.
     pub since: Timestamp,
 }

@@ -240,9 +240,11 @@ fn warn_holds_nothing() {
     assert!(is_claimed(&s));
     assert!(view::needs_you(&s.state).is_empty());
     let status = view::status(&s.state, view::Outside::default());
-    let expected = "`check` fails on main at 0001000000, before any work (exit code 1); its \
-        output: .swarm/runs/r0001-baseline-1";
-    assert_eq!(status.warnings, [expected]);
+    let expected = "`check` fails on main at 0001000000, before any work (exit code 1)";
+    assert_eq!(status.warnings[0].message, expected);
+    let output = "tail -n 50 .swarm/runs/r0001-baseline-1/stdout.log \
+        .swarm/runs/r0001-baseline-1/stderr.log";
+    assert_eq!(status.warnings[0].commands, [output]);
     s.all_goes_well();
     assert_eq!(s.idea(1).status, IdeaStatus::Done);
 }

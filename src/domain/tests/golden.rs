@@ -117,6 +117,7 @@ fn swarm_samples() -> Vec<Event> {
         Event::WarningRaised(WarningRaised {
             key: "disk-full".into(),
             message: "no room".into(),
+            commands: Vec::new(),
         }),
         Event::WarningCleared(WarningCleared {
             key: "disk-full".into(),

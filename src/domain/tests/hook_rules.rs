@@ -73,6 +73,7 @@ fn an_older_log_owes_what_its_rules_say() {
     let warning = Event::WarningRaised(WarningRaised {
         key: "disk-full".into(),
         message: "no room".into(),
+        commands: Vec::new(),
     });
     let state = after(false, vec![pause(), warning]);
     assert_eq!(

@@ -22,7 +22,11 @@ fn say() -> Command {
 }
 
 fn warnings(s: &Scenario) -> Vec<String> {
-    view::status(&s.state, Outside::default()).warnings
+    let warnings = view::status(&s.state, Outside::default()).warnings;
+    warnings
+        .into_iter()
+        .map(|warning| warning.message)
+        .collect()
 }
 
 /// How far each message to the first agent has come.
@@ -57,7 +61,7 @@ fn an_unread_message_is_a_warning_until_it_becomes_an_idea() {
     s.completes(&agent(1)).all_goes_well();
     assert_eq!(s.idea(1).status, IdeaStatus::Done);
     assert_eq!(stages(&s), ["neverRead"]);
-    insta::assert_snapshot!(warnings(&s).join("\n"), @r#"ed-001 never read your message "mind the tests": idea-001 was done before its next prompt. If it still matters: swarm idea add "...""#);
+    insta::assert_snapshot!(warnings(&s).join("\n"), @r#"ed-001 never read your message "mind the tests": idea-001 was done before its next prompt. If it still matters, add it as an idea"#);
     s.restart();
     assert_eq!(warnings(&s).len(), 1);
     s.add(&format!("{TEXT}, please"));

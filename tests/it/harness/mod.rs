@@ -35,9 +35,12 @@ pub use journal::Logged;
 pub use terminal::Terminal;
 pub use tracer::{Harm, Traced};
 
-/// The standing warning of a sandbox without quality commands.
-pub const NO_QUALITY_COMMANDS: &str = "no quality command is configured, so swarm checks nothing \
-    before work lands; add your project's commands to qualityCommands in .swarm/config.json";
+/// The warnings of a `status` or `report`, but for the standing one about missing quality commands.
+pub fn raised(view: &Value) -> Vec<Value> {
+    let all = view["warnings"].as_array().unwrap().iter();
+    let raised = all.filter(|warning| warning["kind"] != "no-checks");
+    raised.cloned().collect()
+}
 
 /// How long anything may take that has no limit of its own.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -268,6 +271,11 @@ impl Sandbox {
     /// `status --json`.
     pub fn status(&self) -> Value {
         self.swarm(&["status", "--json"]).json()
+    }
+
+    /// The warnings of `status`, but for the standing one about missing quality commands.
+    pub fn warnings(&self) -> Vec<Value> {
+        raised(&self.status())
     }
 
     /// `idea list --json`.

@@ -26,10 +26,8 @@ use crate::domain::effect::{self, Effect};
 use crate::domain::ids::BadId;
 use crate::domain::observation::Observation;
 use crate::domain::outcome::{Failure, InboxArchived};
+use crate::domain::warning::WarningKind;
 use parse::{InboxIdea, parse};
-
-/// Begins the key of a warning; the file's name follows.
-const KEY: &str = "inbox-";
 
 /// Largest file that is read.
 const MAX_BYTES: u64 = 1024 * 1024;
@@ -88,7 +86,11 @@ impl Inbox {
     /// A warning about a file that is no more has been heeded, maybe while no daemon ran.
     async fn forget_gone(&self, dropped: &[Dropped]) {
         let is_there = |name: &str| dropped.iter().any(|file| file.name == name);
-        let is_over = |key: &&String| key.strip_prefix(KEY).is_some_and(|name| !is_there(name));
+        let is_over = |key: &&String| {
+            WarningKind::Inbox
+                .thing(key)
+                .is_some_and(|name| !is_there(name))
+        };
         let over: Vec<String> = self
             .handle
             .read(|state| state.warnings.keys().filter(is_over).cloned().collect());
@@ -98,7 +100,7 @@ impl Inbox {
     }
 
     async fn take(&mut self, file: Dropped) {
-        let key = format!("{KEY}{}", file.name);
+        let key = WarningKind::Inbox.about(&file.name);
         let result = match file.content {
             Ok((sha256, _)) if self.taken.get(&file.name) == Some(&sha256) => return,
             Ok((sha256, text)) => {

@@ -19,6 +19,7 @@ use crate::domain::state::{Attempt, State};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::{Bill, Usage};
 use crate::domain::verdict::{Cause, Verdict};
+use crate::domain::warning::WarningKind;
 
 /// First wait for an overloaded provider; it doubles.
 const OVERLOADED_MS: i64 = 5_000;
@@ -353,7 +354,7 @@ fn session_failed(plan: &mut Plan<'_>, agent: &AgentId, session: &Session, messa
     let why = shorten(message);
     if drops {
         plan.warn(
-            &format!("session-{agent}"),
+            &WarningKind::Conversation.about(agent),
             &format!(
                 "{agent} could not resume its conversation ({why}); it starts a new one, with \
                 everything known about its work"

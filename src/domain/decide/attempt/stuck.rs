@@ -9,6 +9,7 @@ use crate::domain::event::GateFailed;
 use crate::domain::ids::{AgentId, RunId};
 use crate::domain::observation::RunEnd;
 use crate::domain::state::{Attempt, Feedback};
+use crate::domain::warning::WarningKind;
 
 /// Equal failures of a quality command in a row that block the idea.
 pub(crate) const SAME_FAILURES: u32 = 3;
@@ -93,7 +94,7 @@ pub(super) fn warn(
     in_a_row: u32,
     failed: Option<&Feedback>,
 ) {
-    let key = format!("stuck-{agent}");
+    let key = WarningKind::Stuck.about(agent);
     if in_a_row == 0 {
         return plan.clear_warning(&key);
     }
@@ -103,12 +104,12 @@ pub(super) fn warn(
     let why = failed.map_or_else(String::new, |failed| {
         format!(", and `{}` fails each time: {}", failed.command, failed.how)
     });
-    plan.warn(
+    plan.warn_with(
         &key,
         &format!(
-            "{agent} has made no commit on {} for {threshold} or more iterations{why}; see: swarm \
-            agent logs {agent}",
+            "{agent} has made no commit on {} for {threshold} or more iterations{why}",
             attempt.idea
         ),
+        vec![format!("swarm agent logs {agent}")],
     );
 }

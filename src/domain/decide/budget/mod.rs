@@ -16,13 +16,14 @@ use crate::domain::lifecycle::{SwarmInput, SwarmPhase};
 use crate::domain::settings::Settings;
 use crate::domain::state::{Attempt, AttemptEnd, Idea, IdeaStatus, State};
 use crate::domain::usage::{Bill, MicroUsd, Spent, Usage};
+use crate::domain::warning::WarningKind;
 
 /// Key of the warning about the day's budget.
-const DAY: &str = "budget-day";
+const DAY: &str = WarningKind::DayBudget.only();
 
 /// Key of the warning about an idea's budget.
 pub(super) fn warning(idea: &IdeaId) -> String {
-    format!("budget-{idea}")
+    WarningKind::Budget.about(idea)
 }
 
 /// A limit that is used up, or nearly.
@@ -123,10 +124,10 @@ fn pause_or_warn(plan: &mut Plan<'_>, settings: &Settings, used: &Used) {
     if running && is_decided(plan, settings) {
         let warning = format!(
             "today's budget is used up: {}; the swarm was resumed and continues until tomorrow \
-            (UTC) or until the limit changes; to stop it: swarm pause",
+            (UTC) or until the limit changes",
             used.limit
         );
-        return plan.warn(DAY, &warning);
+        return plan.warn_with(DAY, &warning, vec!["swarm pause".into()]);
     }
     plan.clear_warning(DAY);
     pause(plan, settings, used);

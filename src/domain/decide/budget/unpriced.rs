@@ -11,12 +11,8 @@ use crate::domain::observation::RunEnd;
 use crate::domain::settings::Settings;
 use crate::domain::usage::{Bill, Usage, undated};
 use crate::domain::verdict::Verdict;
+use crate::domain::warning::WarningKind;
 
-/// Key prefix of the warning about a model; its name follows.
-const MODEL: &str = "unpriced-";
-/// Key prefix of the warning about a profile whose program does not name its model; the profile
-/// follows.
-const PROFILE: &str = "unnamed-model-";
 /// Most warnings at a time, since programs choose the names.
 const MOST: usize = 8;
 
@@ -57,7 +53,7 @@ pub(super) fn watch(
     let model = usage.model.as_deref().map(undated);
     let (key, message) = match model.map(|model| model.chars().take(LONGEST).collect::<String>()) {
         Some(model) => (
-            format!("{MODEL}{model}"),
+            WarningKind::UnpricedModel.about(&model),
             format!(
                 "there is no price for the model `{model}`, {unseen}; add it to \
                 .swarm/config.json, in dollars per million tokens: \"pricing\": {{{model:?}: \
@@ -65,7 +61,7 @@ pub(super) fn watch(
             ),
         ),
         None => (
-            format!("{PROFILE}{profile}"),
+            WarningKind::UnnamedModel.about(profile),
             format!(
                 "the program of the profile `{profile}` does not report its model, and its price \
                 is unknown, {unseen}; set agents.profiles.{profile}.model in .swarm/config.json, \
@@ -87,7 +83,7 @@ pub(crate) fn configured(plan: &mut Plan<'_>) {
 
 fn standing(plan: &Plan<'_>) -> Vec<String> {
     let keys = plan.state.warnings.keys();
-    keys.filter(|key| key.starts_with(MODEL) || key.starts_with(PROFILE))
-        .cloned()
-        .collect()
+    let ours = [WarningKind::UnpricedModel, WarningKind::UnnamedModel];
+    let is_ours = |key: &&String| WarningKind::of(key).is_some_and(|kind| ours.contains(&kind));
+    keys.filter(is_ours).cloned().collect()
 }

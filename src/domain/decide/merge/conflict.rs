@@ -19,9 +19,6 @@ use crate::domain::state::{Attempt, MergeEntry, Said, Task, Waits};
 
 /// Prefix of references to saved work.
 const RESCUED: &str = "refs/swarm/rescue/";
-/// Key prefix of the warning about changes that a resolution dropped; the name of the reference
-/// follows.
-pub const DROPPED_CHANGES: &str = "left-out-";
 
 /// Records a conflict and who resolves it.
 pub(crate) fn conflicted(
@@ -171,11 +168,15 @@ fn warn_about_dropped_changes(plan: &mut Plan<'_>, id: &IdeaId, left_out: &LeftO
         ));
     }
     let message = format!(
-        "the conflict resolution of {id} dropped {}; the idea's work is saved, compare it: git \
-        log -p {kept}; if nothing is missing: git update-ref -d {kept}",
+        "the conflict resolution of {id} dropped {}; the idea's work is saved: compare it, \
+        then delete the reference if nothing is missing",
         dropped.join(", and ")
     );
-    plan.warn(kept.trim_start_matches(RESCUED), &message);
+    let commands = vec![
+        format!("git log -p {kept}"),
+        format!("git update-ref -d {kept}"),
+    ];
+    plan.warn_with(kept.trim_start_matches(RESCUED), &message, commands);
 }
 
 fn requeue(plan: &mut Plan<'_>, id: &IdeaId, agent: &AgentId) {

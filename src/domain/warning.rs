@@ -1,0 +1,112 @@
+//! What a warning is about. Its key in the log is the kind's prefix and the thing's name.
+//!
+//! Invariant: prefixes are part of old logs and never change. A new kind gets a prefix that no
+//! other key begins with. `decide` and the daemon raise warnings, `view` shows their kind.
+
+use std::fmt::Display;
+
+/// What a warning is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumIter, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
+pub enum WarningKind {
+    /// The disk is full.
+    Disk,
+    /// The repository cannot be used.
+    Repository,
+    /// The budget of the day.
+    DayBudget,
+    /// The budget of an idea.
+    Budget,
+    /// A model without a price.
+    UnpricedModel,
+    /// A profile whose program does not report its model.
+    UnnamedModel,
+    /// An agent that makes no commit.
+    Stuck,
+    /// An agent's conversation that could not be resumed.
+    Conversation,
+    /// A quality command that nothing can pass.
+    Check,
+    /// A hook that failed.
+    Hook,
+    /// A file in the inbox that did not become an idea.
+    Inbox,
+    /// The configuration.
+    Config,
+    /// A checkpoint that could not be created.
+    Checkpoint,
+    /// A checkpoint that could not be deleted.
+    CheckpointDeletion,
+    /// A run that could not be stopped.
+    Run,
+    /// A worktree that could not be released.
+    Worktree,
+    /// A git repository that an agent created inside its worktree.
+    NestedRepository,
+    /// Changes that the resolution of a conflict dropped.
+    DroppedChanges,
+    /// The target branch.
+    Target,
+}
+
+impl WarningKind {
+    const fn prefix(self) -> &'static str {
+        match self {
+            Self::Disk => "disk-full",
+            Self::Repository => "repository",
+            Self::DayBudget => "budget-day",
+            Self::Budget => "budget-",
+            Self::UnpricedModel => "unpriced-",
+            Self::UnnamedModel => "unnamed-model-",
+            Self::Stuck => "stuck-",
+            Self::Conversation => "session-",
+            Self::Check => "quality-",
+            Self::Hook => "hook-",
+            Self::Inbox => "inbox-",
+            Self::Config => "config",
+            Self::Checkpoint => "checkpoint",
+            Self::CheckpointDeletion => "delete-",
+            Self::Run => "stop-",
+            Self::Worktree => "release-",
+            Self::NestedRepository => "kept-aside-",
+            Self::DroppedChanges => "left-out-",
+            Self::Target => "target-moved",
+        }
+    }
+
+    /// Key of the only warning of this kind.
+    pub const fn only(self) -> &'static str {
+        self.prefix()
+    }
+
+    /// Key of the warning about one thing.
+    pub fn about(self, thing: impl Display) -> String {
+        format!("{}{thing}", self.prefix())
+    }
+
+    /// Name of the thing that a key of this kind is about; `None` for keys of other kinds.
+    pub fn thing(self, key: &str) -> Option<&str> {
+        key.strip_prefix(self.prefix())
+    }
+
+    /// The kind of a key; `None` if a newer version of swarm raised it.
+    pub fn of(key: &str) -> Option<Self> {
+        use strum::IntoEnumIterator;
+        Self::iter().find(|kind| key.starts_with(kind.prefix()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use strum::IntoEnumIterator;
+
+    use super::WarningKind;
+
+    #[test]
+    fn each_kind_is_found_by_its_key() {
+        for kind in WarningKind::iter() {
+            assert_eq!(WarningKind::of(&kind.about("ed-001")), Some(kind));
+        }
+        assert_eq!(WarningKind::of("of-a-later-version"), None);
+    }
+}
