@@ -130,7 +130,11 @@ fn it_says_what_landed_failed_waits_is_stuck_and_was_spent() {
       AGO  idea-004  active  An idea of the test… ($0.25; tokens: 1200 in, 800 cached, 100 out)
 
     Stuck
-      AGO  cl-003 has made no commit on idea-004 for 1 or more iterations; see: swarm agent logs cl-003
+      AGO  cl-003 has made no commit on idea-004 for 1 or more iterations
+          swarm agent logs cl-003
+
+    Warnings
+      no quality command is configured, so swarm checks nothing before work lands; add your project's commands to qualityCommands in .swarm/config.json
 
     Needs you
       ! idea-002 is blocked: *why* <b>not</b>
@@ -158,7 +162,11 @@ fn it_says_what_landed_failed_waits_is_stuck_and_was_spent() {
 
     ## Stuck
 
-    - DATE TIME  cl-003 has made no commit on idea-004 for 1 or more iterations; see: swarm agent logs cl-003
+    - DATE TIME  cl-003 has made no commit on idea-004 for 1 or more iterations: `swarm agent logs cl-003`
+
+    ## Warnings
+
+    - no quality command is configured, so swarm checks nothing before work lands; add your project's commands to qualityCommands in .swarm/config.json
 
     ## Needs you
 
@@ -279,6 +287,7 @@ fn the_end_of_a_start_until_idle_tells_the_same_of_its_own_time() {
     insta::assert_snapshot!(masked(told.ok()), @r"
     landed 1 idea in SPAN
       idea-001  COMMIT  An idea of the test…
+    warning: no quality command is configured, so swarm checks nothing before work lands; add your project's commands to qualityCommands in .swarm/config.json
     spent: $0.25; tokens: 1200 in, 800 cached, 100 out
     ");
     sandbox.idea("say BLOCKED:no");

@@ -147,7 +147,8 @@ fn a_used_up_day_pauses_once_and_a_person_can_resume() {
     s.command(Command::Resume);
     spend(&mut s, 100_000);
     assert_eq!(s.state.swarm.phase, SwarmPhase::Running);
-    assert_snapshot!(s.state.warnings["budget-day"].message, @r"today's budget is used up: $1.00 (budget.usdPerDay); the swarm was resumed and continues until tomorrow (UTC) or until the limit changes; to stop it: swarm pause");
+    assert_snapshot!(s.state.warnings["budget-day"].message, @r"today's budget is used up: $1.00 (budget.usdPerDay); the swarm was resumed and continues until tomorrow (UTC) or until the limit changes");
+    assert_eq!(s.state.warnings["budget-day"].commands, ["swarm pause"]);
     spend(&mut s, 100_000);
     assert_eq!(raised(&s, "budget-day"), 2);
     // The next day has its own.

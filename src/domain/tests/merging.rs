@@ -198,11 +198,18 @@ fn a_resolution_that_drops_work_raises_a_warning() {
             left_out: Some(LeftOut {
                 files: vec!["src/a.rs".into()],
                 undone: vec!["b.rs".into(), "c.rs".into()],
-                kept,
+                kept: kept.clone(),
             }),
         },
     );
-    assert_snapshot!(s.state.warnings["left-out-ed-001"].message, @r"the conflict resolution of idea-001 dropped the idea's changes to src/a.rs in favour of the target's, and changes to b.rs, c.rs that were already on the target; the idea's work is saved, compare it: git log -p refs/swarm/rescue/left-out-ed-001; if nothing is missing: git update-ref -d refs/swarm/rescue/left-out-ed-001");
+    assert_snapshot!(s.state.warnings["left-out-ed-001"].message, @r"the conflict resolution of idea-001 dropped the idea's changes to src/a.rs in favour of the target's, and changes to b.rs, c.rs that were already on the target; the idea's work is saved: compare it, then delete the reference if nothing is missing");
+    assert_eq!(
+        s.state.warnings["left-out-ed-001"].commands,
+        [
+            format!("git log -p {kept}"),
+            format!("git update-ref -d {kept}")
+        ]
+    );
     s.all_goes_well();
     assert_eq!(s.idea(1).status, IdeaStatus::Done);
 }
