@@ -30,6 +30,7 @@ mod interventions;
 mod kill_and_restart;
 mod kill_storm;
 mod listing_ideas;
+mod live_lines;
 mod log_and_events;
 mod memory_and_descriptors;
 mod merging;

@@ -190,3 +190,43 @@ fn a_quality_command_that_nothing_can_pass_is_told_before_any_idea_is_spent() {
     let start = sandbox.swarm(&["start", "--until-idle"]).stderr;
     assert!(!start.contains("warning"), "{start}");
 }
+
+#[test]
+fn a_script_that_worktrees_lack_is_refused_before_any_idea_is_spent() {
+    let sandbox = Sandbox::ready();
+    let script = fs::read_to_string(sandbox.path("agent.sh")).unwrap();
+    sandbox.write("tools/agent.sh", &script);
+    let profile = |path: &str| {
+        let env = json!({"OUT": sandbox.path("out")});
+        json!({"adapter": "command", "command": ["sh", path], "env": env})
+    };
+    use_profile(&sandbox, &profile("tools/agent.sh"));
+    let idea = sandbox.idea("write a.txt x; say COMPLETE");
+    let absolute = sandbox.repo().join("tools/agent.sh");
+    let absolute = absolute.to_str().unwrap();
+    let words = [
+        "`cl` cannot run",
+        "its script tools/agent.sh is not committed on main",
+        absolute,
+        "swarm doctor",
+    ];
+    refused_start(&sandbox, None, &words);
+    let doctor = swarm(&sandbox, &["doctor"], None);
+    assert_eq!(doctor.code, 1, "{doctor}");
+    assert!(doctor.stdout.contains(words[1]), "{doctor}");
+    // Staged is not committed, and an ignored file is no better.
+    sandbox.git(&["add", "tools/agent.sh"]);
+    refused_start(&sandbox, None, &words);
+    sandbox.git(&["rm", "-q", "--cached", "tools/agent.sh"]);
+    fs::write(sandbox.repo().join(".git/info/exclude"), "tools/\n").unwrap();
+    refused_start(&sandbox, None, &words);
+    // What the message says to do helps: the absolute path, or a commit.
+    use_profile(&sandbox, &profile(absolute));
+    sandbox.start().stop();
+    use_profile(&sandbox, &profile("./tools/agent.sh"));
+    refused_start(&sandbox, None, &words);
+    sandbox.git(&["add", "-f", "tools/agent.sh"]);
+    sandbox.git(&["commit", "-q", "-m", "Add the agent"]);
+    swarm(&sandbox, &["start", "--until-idle"], None).ok();
+    assert_eq!(sandbox.idea_status(&idea), "done");
+}

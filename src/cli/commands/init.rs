@@ -94,6 +94,7 @@ fn look_at(root: &Path, detected: &Detected) -> Vec<Seen> {
         root,
         inherited: &inherited,
         pass: &[],
+        target: None,
     };
     preflight.inspect_all(&profiles)
 }

@@ -1,140 +1,203 @@
-//! Draws the live view on a terminal: what needs you, a progress bar, the agents, the merge queue.
+//! Draws the live view at the bottom of a terminal: what needs you, a progress bar, the agents, the
+//! merge queue.
 //!
-//! Invariant: the lines are those of the last [`Picture`]; bars are only added and removed to fit.
+//! Invariant: the cursor rests at the start of the view. What the terminal itself writes there, such
+//! as `^C`, is erased by the next drawing, and so is the view. No line is wider than the terminal,
+//! and the view is never higher. Everything else that goes to the terminal is a whole line.
 
-use std::time::Duration;
-
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::Write;
 
 use super::frame::Picture;
-use crate::cli::output::terminal::{Tone, paint};
+use crate::cli::output::terminal::{Tone, paint, shorten};
 
-/// The most redraws per second.
-const HERTZ: u8 = 10;
+/// Back to the start of the view; erases it.
+const ERASE: &str = "\r\u{1b}[J";
+/// A terminal that counts a character wider than we do must not wrap the line.
+const NO_WRAP: &str = "\u{1b}[?7l";
+const WRAP: &str = "\u{1b}[?7h";
+/// The width of the progress bar.
+const BAR: u64 = 24;
+/// The picture of a terminal whose size is unknown.
+const USUAL_SIZE: Size = Size {
+    columns: 80,
+    rows: 24,
+};
 
-/// The lines of the live view, each an `indicatif` bar.
+/// The size of a terminal in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Size {
+    columns: u16,
+    rows: u16,
+}
+
+/// The live view.
 pub struct Bars {
-    all: MultiProgress,
-    total: ProgressBar,
-    above: Vec<ProgressBar>,
-    below: Vec<ProgressBar>,
+    out: Box<dyn Write + Send>,
+    size: fn() -> Size,
     colors: bool,
+    /// The lines on the screen.
+    view: Vec<String>,
 }
 
 impl Bars {
     /// Draws on standard error.
     pub fn new(colors: bool) -> Self {
-        let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(HERTZ));
-        let total = all.add(ProgressBar::new(0));
-        total.set_style(style("{spinner} [{bar:24}] {pos}/{len} done  {wide_msg}"));
-        // The spinner shows that the program is alive while nothing happens.
-        total.enable_steady_tick(Duration::from_millis(500));
         Self {
-            all,
-            total,
-            above: vec![],
-            below: vec![],
+            out: Box::new(std::io::stderr()),
+            size: size_of_terminal,
             colors,
+            view: vec![],
         }
     }
 
     /// Shows a picture.
     pub fn draw(&mut self, picture: &Picture) {
-        self.total.set_length(picture.total);
-        self.total.set_position(picture.done);
-        self.total.set_message(picture.counts.clone());
-        let needs = picture.needs.iter();
-        let above: Vec<String> = needs
-            .map(|need| self.line(Tone::Warn, &format!("! {need}")))
-            .collect();
-        let agents = picture.agents.iter();
-        let mut below: Vec<String> = agents
-            .map(|agent| self.line(Tone::Live, &format!("  {agent}")))
-            .collect();
-        if !picture.queue.is_empty() {
-            below.push(self.line(Tone::Plain, &format!("  merge queue: {}", picture.queue)));
-        }
-        self.fit(&above, &below);
+        let size = (self.size)();
+        // One line stays free for what is typed.
+        let most = usize::from(size.rows.saturating_sub(1)).max(1);
+        let width = usize::from(size.columns.saturating_sub(1)).max(1);
+        let line = |(tone, text): (Tone, String)| {
+            paint(self.colors, tone, &shorten(&text, width, false)).into_owned()
+        };
+        self.view = lines(picture).into_iter().take(most).map(line).collect();
+        self.write("");
     }
 
-    /// Prints a line above the bars.
-    pub fn print(&self, line: &str) {
-        // The daemon continues even if the terminal is closed.
-        drop(self.all.println(line));
+    /// Prints a line above the view.
+    pub fn print(&mut self, line: &str) {
+        self.write(&format!("{line}\n"));
     }
 
-    /// Removes the bars.
-    pub fn clear(self) {
-        drop(self.all.clear());
+    /// Removes the view.
+    pub fn clear(mut self) {
+        self.view.clear();
+        self.write("");
     }
 
-    fn line(&self, tone: Tone, text: &str) -> String {
-        paint(self.colors, tone, text).into_owned()
-    }
-
-    fn fit(&mut self, above: &[String], below: &[String]) {
-        while self.above.len() < above.len() {
-            let bar = self.all.insert_before(&self.total, plain());
-            self.above.push(bar);
+    /// Writes whole lines, then the view below them.
+    fn write(&mut self, lines: &str) {
+        let mut text = format!("{ERASE}{lines}");
+        if !self.view.is_empty() {
+            let up = match self.view.len() - 1 {
+                0 => String::new(),
+                count => format!("\u{1b}[{count}A"),
+            };
+            text += &format!("{NO_WRAP}{}{WRAP}\r{up}", self.view.join("\n"));
         }
-        while self.below.len() < below.len() {
-            let bar = self.all.add(plain());
-            self.below.push(bar);
-        }
-        for bar in self
-            .above
-            .drain(above.len()..)
-            .chain(self.below.drain(below.len()..))
-        {
-            self.all.remove(&bar);
-        }
-        for (bar, line) in self
-            .above
-            .iter()
-            .zip(above)
-            .chain(self.below.iter().zip(below))
-        {
-            bar.set_message(line.clone());
-        }
+        // The daemon continues even if the terminal is closed. One write: a kill in the middle must
+        // not leave a terminal that does not wrap.
+        drop(self.out.write_all(text.as_bytes()));
+        drop(self.out.flush());
     }
 }
 
-fn plain() -> ProgressBar {
-    let bar = ProgressBar::new_spinner();
-    bar.set_style(style("{wide_msg}"));
-    bar
+/// The view, whatever the width; what needs the person comes first.
+fn lines(picture: &Picture) -> Vec<(Tone, String)> {
+    let needs = picture.needs.iter();
+    let mut lines: Vec<_> = needs
+        .map(|need| (Tone::Warn, format!("! {need}")))
+        .collect();
+    lines.push((Tone::Plain, progress(picture)));
+    let agents = picture.agents.iter();
+    lines.extend(agents.map(|agent| (Tone::Live, format!("  {agent}"))));
+    if !picture.queue.is_empty() {
+        lines.push((Tone::Plain, format!("  merge queue: {}", picture.queue)));
+    }
+    lines
 }
 
-fn style(template: &str) -> ProgressStyle {
-    ProgressStyle::with_template(template)
-        .expect("the templates of this file are valid")
-        .progress_chars("=> ")
+fn progress(picture: &Picture) -> String {
+    let Picture {
+        done,
+        total,
+        counts,
+        ..
+    } = picture;
+    let filled = (done * BAR).checked_div(*total).unwrap_or_default();
+    let bar: String = (0..BAR)
+        .map(|place| match place {
+            place if place < filled => '=',
+            place if place == filled && filled > 0 => '>',
+            _ => ' ',
+        })
+        .collect();
+    format!("[{bar}] {done}/{total} done  {counts}")
+        .trim_end()
+        .to_owned()
+}
+
+fn size_of_terminal() -> Size {
+    let found = rustix::termios::tcgetwinsize(std::io::stderr());
+    let known = found.ok().filter(|size| size.ws_col > 0 && size.ws_row > 0);
+    known.map_or(USUAL_SIZE, |size| Size {
+        columns: size.ws_col,
+        rows: size.ws_row,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::live::testkit::Lines;
 
-    #[test]
-    fn the_bars_follow_the_picture() {
-        let mut bars = Bars::new(false);
-        bars.all.set_draw_target(ProgressDrawTarget::hidden());
-        let mut picture = Picture {
+    const SMALL: Size = Size {
+        columns: 40,
+        rows: 4,
+    };
+
+    fn bars() -> (Bars, Lines) {
+        let lines = Lines::default();
+        let bars = Bars {
+            out: Box::new(lines.clone()),
+            size: || SMALL,
+            colors: false,
+            view: vec![],
+        };
+        (bars, lines)
+    }
+
+    fn picture() -> Picture {
+        Picture {
             done: 1,
             total: 3,
+            counts: "1 active".into(),
             needs: vec!["a conflict".into()],
-            agents: vec!["ed-001".into(), "ed-002".into()],
+            agents: vec![
+                "ed-001".into(),
+                "ed-002  with much to say about its idea".into(),
+            ],
             queue: "idea-001 building".into(),
-            ..Picture::default()
-        };
-        bars.draw(&picture);
-        assert_eq!((bars.above.len(), bars.below.len()), (1, 3));
-        assert_eq!((bars.total.position(), bars.total.length()), (1, Some(3)));
-        assert_eq!(bars.below[2].message(), "  merge queue: idea-001 building");
-        picture.agents.clear();
-        picture.needs.clear();
-        bars.draw(&picture);
-        assert_eq!((bars.above.len(), bars.below.len()), (0, 1));
+        }
+    }
+
+    #[test]
+    fn the_view_fits_the_terminal() {
+        let (mut bars, _) = bars();
+        bars.draw(&picture());
+        assert_eq!(
+            bars.view,
+            [
+                "! a conflict",
+                "[========>               ] 1/3 done  1…",
+                "  ed-001"
+            ]
+        );
+        bars.draw(&Picture::default());
+        assert_eq!(bars.view, ["[                        ] 0/0 done"]);
+    }
+
+    #[test]
+    fn the_cursor_rests_at_the_start_of_the_view() {
+        let (mut bars, written) = bars();
+        bars.draw(&picture());
+        assert!(written.take().ends_with("\u{1b}[?7h\r\u{1b}[2A"));
+        bars.print("news");
+        let text = written.take();
+        assert!(
+            text.starts_with("\r\u{1b}[Jnews\n\u{1b}[?7l! a"),
+            "{text:?}"
+        );
         bars.clear();
+        assert_eq!(written.take(), ERASE);
     }
 }

@@ -253,7 +253,7 @@ impl Screen {
             .label
             .map_or_else(String::new, |label| format!("[{label}] "));
         let line = format!("{label}{line}");
-        match &self.bars {
+        match &mut self.bars {
             Some(bars) => bars.print(&line),
             None => drop(writeln!(self.progress.lines, "{line}")),
         }
@@ -269,26 +269,12 @@ async fn became_true(value: &mut watch::Receiver<bool>) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-
     use super::*;
+    use crate::cli::live::testkit::Lines;
     use crate::cli::testkit;
     use crate::daemon::testkit::Seat;
     use crate::domain::state::State;
     use crate::domain::time::Timestamp;
-
-    #[derive(Clone, Default)]
-    struct Lines(Arc<Mutex<Vec<u8>>>);
-
-    impl Write for Lines {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.lock().unwrap().extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
 
     fn journaled() -> Vec<Arc<Journaled>> {
         let ts = Timestamp::from_millis(1_000);
@@ -312,7 +298,7 @@ mod tests {
         let shown = progress.begin(handle, watch::channel(false).1).unwrap();
         seat.publish(&journaled());
         shown.finish();
-        let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+        let text = lines.text();
         text.lines().map(str::to_owned).collect()
     }
 
@@ -361,7 +347,7 @@ mod tests {
         let (asked, end_asked) = watch::channel(false);
         let shown = progress.begin(handle, end_asked).unwrap();
         asked.send_replace(true);
-        let told = || String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+        let told = || lines.text();
         while !told().contains("Ctrl+C again") {
             thread::yield_now();
         }

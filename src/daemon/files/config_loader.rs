@@ -7,7 +7,7 @@ use super::paths::Paths;
 use crate::agents;
 use crate::config::{self, Config, ConfigError, Layered, Problem, ProblemKind};
 use crate::daemon::error::{DaemonError, Unfit};
-use crate::daemon::preflight::{self, Preflight};
+use crate::daemon::preflight::{self, Preflight, TargetTree};
 use crate::process;
 
 /// Loads the configuration of one repository.
@@ -61,14 +61,15 @@ impl Loader {
         named(self.load()?)
     }
 
-    /// Checks these profiles, if they are configured, before an idea is spent on one. Returns the
-    /// doubts.
+    /// Checks these profiles, if they are configured, before an idea is spent on one: their
+    /// programs, and their scripts in the target's tree. Returns the doubts.
     ///
     /// # Errors
     /// One of them certainly cannot run.
     pub fn check_profiles<'a>(
         &self,
         config: &Config,
+        target: Option<&TargetTree<'_>>,
         names: impl IntoIterator<Item = &'a str>,
     ) -> Result<Vec<String>, DaemonError> {
         let profiles: Vec<_> = names
@@ -80,6 +81,7 @@ impl Loader {
             root: &self.paths.root,
             inherited: &inherited,
             pass: &config.agents.pass_env,
+            target,
         };
         let mut unfit = Vec::new();
         let mut doubts = Vec::new();

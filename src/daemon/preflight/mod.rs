@@ -1,10 +1,12 @@
 //! Checks of the agents' programs before any idea is given to them.
 //!
-//! `version` probes a program's version, `quality_commands` finds missing check programs, and
-//! `budget` finds budgets that have no effect. Called by `swarm start`, `doctor` and `init`.
+//! `version` probes a program's version, `agent_script` finds scripts that worktrees lack,
+//! `quality_commands` finds missing check programs, and `budget` finds budgets without effect.
+//! Called by `swarm start`, `doctor` and `init`.
 //! Invariant: nothing is started but `PROGRAM --version`. No secret is read: of a login, only its
 //! place is shown. What is uncertain becomes a doubt, and a doubt never prevents a start.
 
+mod agent_script;
 mod budget;
 mod quality_commands;
 mod version;
@@ -27,6 +29,7 @@ use crate::config::Config;
 use crate::git::Repo;
 use crate::process::{self, ProcessError};
 
+pub use agent_script::TargetTree;
 pub use budget::{UncountedProfile, uncounted};
 pub use quality_commands::MissingProgram;
 
@@ -65,6 +68,8 @@ pub struct Preflight<'a> {
     pub inherited: &'a Environment,
     /// `agents.passEnv`.
     pub pass: &'a [String],
+    /// What a worktree contains; `None` where that is unknown or does not matter.
+    pub target: Option<&'a TargetTree<'a>>,
 }
 
 /// What is known of a profile after checking it.
@@ -151,6 +156,7 @@ impl Preflight<'_> {
         if let Some(launch) = self.launch(adapter, profile, &mut seen) {
             self.inspect_program(adapter, profile, &launch, &mut seen);
             inspect_login(adapter, profile, &launch.env, &mut seen);
+            self.inspect_script(profile, &mut seen);
         }
         seen
     }

@@ -117,6 +117,7 @@ mod tests {
             root: empty.path(),
             inherited: &inherited,
             pass: &[],
+            target: None,
         };
         let lines = ["cd src && true", "test -f x", "if true", "exit 3", "nope x"];
         let found = preflight.missing_programs(&lines.map(str::to_owned));

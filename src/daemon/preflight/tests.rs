@@ -46,6 +46,7 @@ impl Place {
             root: self.dir.path(),
             inherited: &self.inherited,
             pass: &[],
+            target: None,
         };
         preflight.inspect(profile)
     }
@@ -224,6 +225,7 @@ fn profiles_are_checked_together_and_stay_in_order() {
         root: place.dir.path(),
         inherited: &place.inherited,
         pass: &[],
+        target: None,
     };
     let both = [AdapterKind::Claude, AdapterKind::Codex].map(plain);
     let seen = preflight.inspect_all(&both);

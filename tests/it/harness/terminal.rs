@@ -1,12 +1,15 @@
 //! A terminal that a test holds the other end of.
 
 use std::fs::{File, OpenOptions};
-use std::io::Write as _;
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::os::fd::AsFd as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::process::{Child, Command};
 
 use nix::fcntl::OFlag;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::pty::{PtyMaster, grantpt, posix_openpt, ptsname_r, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 
 /// See the module. Dropping it closes the terminal: whoever has it as his own gets a hang-up, and
 /// can write to it no more.
@@ -24,8 +27,41 @@ impl Terminal {
         Self { master }
     }
 
-    /// Starts a program on it, in a session of its own, whose terminal this is. What it writes is
-    /// not read.
+    /// A new one of this size.
+    pub fn of_size(columns: u16, rows: u16) -> Self {
+        let terminal = Self::open();
+        let size = Winsize {
+            ws_row: rows,
+            ws_col: columns,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        tcsetwinsize(terminal.master.as_fd(), size).unwrap();
+        terminal
+    }
+
+    /// What was written to it since the last call.
+    pub fn take_output(&self) -> Vec<u8> {
+        let mut master = &self.master;
+        let mut output = Vec::new();
+        let mut buffer = [0; 4096];
+        loop {
+            let mut readable = [PollFd::new(self.master.as_fd(), PollFlags::POLLIN)];
+            poll(&mut readable, PollTimeout::ZERO).unwrap();
+            let ready = readable[0].revents().unwrap();
+            if !ready.contains(PollFlags::POLLIN) {
+                return output;
+            }
+            match master.read(&mut buffer) {
+                Ok(count) => output.extend(&buffer[..count]),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                // The last program has closed it.
+                Err(_) => return output,
+            }
+        }
+    }
+
+    /// Starts a program on it, in a session of its own, whose terminal this is.
     pub fn start(&self, command: &Command) -> Child {
         let mut through = Command::new("setsid");
         // It makes standard input the session's terminal.

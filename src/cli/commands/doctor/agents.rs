@@ -15,16 +15,23 @@ use crate::agents::environment::Environment;
 use crate::cli::access::remote::Daemon;
 use crate::cli::repo::Repo;
 use crate::config::{Adapter, Config};
-use crate::daemon::preflight::{self, MissingProgram, Preflight, Seen};
+use crate::daemon::preflight::{self, MissingProgram, Preflight, Seen, TargetTree};
+use crate::git;
 
 /// Checks each profile, other installed agents, the programs of the quality commands, and the
 /// budgets.
 pub(super) fn all(repo: &Repo, config: &Config) -> Vec<Check> {
     let environment = environment(repo);
+    // Another check reports a missing target.
+    let opened = git::Repo::open(repo.root()).ok();
+    let tree = opened
+        .as_ref()
+        .and_then(|git| TargetTree::of(config, git).ok());
     let preflight = Preflight {
         root: repo.root(),
         inherited: &environment,
         pass: &config.agents.pass_env,
+        target: tree.as_ref(),
     };
     let names = config.agents.profiles.keys();
     let profiles: Vec<Profile> = names

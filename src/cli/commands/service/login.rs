@@ -28,6 +28,7 @@ pub(super) fn left_behind(repo: &Repo) -> Vec<String> {
         root: repo.root(),
         inherited,
         pass: &agents.pass_env,
+        target: None,
     };
     let (here, there) = (muster(&here), muster(&there));
     let mut used = vec![&agents.profile];

@@ -119,6 +119,7 @@ fn warn(repo: &Repo, context: &mut Context) {
         root: repo.root(),
         inherited: &std::env::vars_os().collect(),
         pass: &[],
+        target: None,
     };
     for missing in preflight.missing_programs(&layered.config.quality_commands) {
         let advice = MissingProgram::ADVICE;
