@@ -8,7 +8,7 @@
 use std::io::Write;
 
 use super::frame::Picture;
-use crate::cli::output::terminal::{Tone, paint, shorten};
+use crate::cli::output::terminal::{Size, Tone, paint, shorten, stderr_size};
 
 /// Back to the start of the view; erases it.
 const ERASE: &str = "\r\u{1b}[J";
@@ -17,19 +17,6 @@ const NO_WRAP: &str = "\u{1b}[?7l";
 const WRAP: &str = "\u{1b}[?7h";
 /// The width of the progress bar.
 const BAR: u64 = 24;
-/// The picture of a terminal whose size is unknown.
-const USUAL_SIZE: Size = Size {
-    columns: 80,
-    rows: 24,
-};
-
-/// The size of a terminal in characters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Size {
-    columns: u16,
-    rows: u16,
-}
-
 /// The live view.
 pub struct Bars {
     out: Box<dyn Write + Send>,
@@ -44,7 +31,7 @@ impl Bars {
     pub fn new(colors: bool) -> Self {
         Self {
             out: Box::new(std::io::stderr()),
-            size: size_of_terminal,
+            size: stderr_size,
             colors,
             view: vec![],
         }
@@ -82,7 +69,8 @@ impl Bars {
                 0 => String::new(),
                 count => format!("\u{1b}[{count}A"),
             };
-            text += &format!("{NO_WRAP}{}{WRAP}\r{up}", self.view.join("\n"));
+            let view = self.view.join("\n");
+            text = format!("{text}{NO_WRAP}{view}{WRAP}\r{up}");
         }
         // The daemon continues even if the terminal is closed. One write: a kill in the middle must
         // not leave a terminal that does not wrap.
@@ -124,15 +112,6 @@ fn progress(picture: &Picture) -> String {
     format!("[{bar}] {done}/{total} done  {counts}")
         .trim_end()
         .to_owned()
-}
-
-fn size_of_terminal() -> Size {
-    let found = rustix::termios::tcgetwinsize(std::io::stderr());
-    let known = found.ok().filter(|size| size.ws_col > 0 && size.ws_row > 0);
-    known.map_or(USUAL_SIZE, |size| Size {
-        columns: size.ws_col,
-        rows: size.ws_row,
-    })
 }
 
 #[cfg(test)]

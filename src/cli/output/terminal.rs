@@ -35,6 +35,31 @@ pub fn no_color_asked() -> bool {
     set || std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
+/// The size of a terminal in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    #[allow(missing_docs)] // the name says it
+    pub columns: u16,
+    #[allow(missing_docs)] // the name says it
+    pub rows: u16,
+}
+
+/// The size of the terminal of standard error; 80x24 without one.
+pub fn stderr_size() -> Size {
+    let found = rustix::termios::tcgetwinsize(std::io::stderr());
+    let known = found.ok().filter(|size| size.ws_col > 0 && size.ws_row > 0);
+    known.map_or(
+        Size {
+            columns: 80,
+            rows: 24,
+        },
+        |size| Size {
+            columns: size.ws_col,
+            rows: size.ws_row,
+        },
+    )
+}
+
 /// Whether a person can be asked: standard input and standard error are terminals.
 pub fn can_ask() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
