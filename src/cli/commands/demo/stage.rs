@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::agents::demo::scenario::{self, CHECK, DemoIdea, FILES};
 use crate::cli::error::CliError;
 use crate::config::init::detect::{Detected, FoundCommand};
-use crate::config::init::plan::{Choices, plan_init};
+use crate::config::init::plan::{Choices, PROFILE, plan_init};
 use crate::config::init::write::write;
 use crate::daemon::{Paths, offline};
 use crate::domain::command::{Command, NewIdea};
@@ -23,10 +23,28 @@ use crate::domain::ids::IdeaId;
 
 const BRANCH: &str = "main";
 
+/// How fast the scripted agents work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// A person can follow: 15 to 20 s for the usual eight ideas and three agents.
+    Readable,
+    Fast,
+}
+
+impl Pace {
+    /// The length of the agents' pauses.
+    fn percent(self) -> u32 {
+        match self {
+            Self::Readable => 550,
+            Self::Fast => 100,
+        }
+    }
+}
+
 /// Creates the repository and its `.swarm`.
-pub(super) fn build(root: &Path, agents: u16) -> Result<(), CliError> {
+pub(super) fn build(root: &Path, agents: u16, pace: Pace) -> Result<(), CliError> {
     write_files(root).map_err(|error| CliError::io("write the demo's files", &error))?;
-    set_up(root, agents)?;
+    set_up(root, agents, pace)?;
     commit(root)
         .map_err(|error| CliError::refused(format!("cannot create the demo's repository: {error}")))
 }
@@ -46,7 +64,7 @@ fn write_files(root: &Path) -> io::Result<()> {
 }
 
 /// Writes what `swarm init` would, for the scripted agent.
-fn set_up(root: &Path, agents: u16) -> Result<(), CliError> {
+fn set_up(root: &Path, agents: u16, pace: Pace) -> Result<(), CliError> {
     let choices = Choices {
         agent: Some("demo".into()),
         branch: Some(BRANCH.into()),
@@ -63,7 +81,12 @@ fn set_up(root: &Path, agents: u16) -> Result<(), CliError> {
     let refused = |error| CliError::refused(format!("cannot set the demo up: {error}"));
     let plan = plan_init(&choices, &detected).map_err(refused)?;
     write(root, &plan).map_err(refused)?;
-    let local = json!({ "agents": { "maxParallel": agents } });
+    let args = json!(["--seed", "1", "--pace", pace.percent().to_string()]);
+    let local = json!({
+        "agents": { "maxParallel": agents, "profiles": { PROFILE: { "args": args } } },
+        // Nobody waits for a demo that was interrupted.
+        "shutdown": { "graceSeconds": 1 },
+    });
     fs::write(root.join(".swarm/config.local.json"), local.to_string())
         .map_err(|error| CliError::io("write the demo's configuration", &error))
 }
@@ -122,7 +145,7 @@ mod tests {
     #[test]
     fn the_repository_is_clean_and_its_configuration_valid() {
         let dir = tempfile::tempdir().unwrap();
-        build(dir.path(), 2).unwrap();
+        build(dir.path(), 2, Pace::Fast).unwrap();
         let repository = Repository::open(dir.path()).unwrap();
         assert_eq!(repository.head().unwrap().name(), Ok("refs/heads/main"));
         let statuses = repository.statuses(None).unwrap();
