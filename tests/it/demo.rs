@@ -59,7 +59,26 @@ fn the_demo_shows_a_refused_check_a_conflict_and_a_recovery() {
     let ran = demo(&sandbox, &["--keep", "--fast"]);
     let recap = "8 landed, 1 check mended, 1 conflict resolved, 1 crash recovered, in ";
     assert!(ran.ok().contains(recap), "{ran}");
-    // Each moment is told when it happens, and in this order.
+    assert_moments_told(&ran);
+    sandbox.assert_nothing_runs();
+    let kept = repository_below(&sandbox.path("tmp"));
+    let shown = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(
+        shown.contains(kept.to_str().unwrap()),
+        "the kept place is not named: {ran}"
+    );
+    commands_work_as_printed(&sandbox, &ran.stderr);
+    assert_recorded(&sandbox, &kept);
+    sandbox.git_in(&kept, &["fsck", "--strict"]);
+    sandbox.swarm_in(&kept, &["replay", "--verify"]).ok();
+    let mut check = sandbox.command("./check.sh");
+    sandbox.run(check.current_dir(&kept), b"", MINUTE).ok();
+    assert_eq!(sandbox.git_in(&kept, &["branch", "--list", "agent/*"]), "");
+    fs::remove_dir_all(kept).unwrap();
+}
+
+/// Each moment is told when it happens.
+fn assert_moments_told(ran: &Ran) {
     for (first, then) in [
         ("KILL -9: ", "RECOVERED: "),
         ("CHECK FAILED: ", "MENDED: "),
@@ -75,23 +94,17 @@ fn the_demo_shows_a_refused_check_a_conflict_and_a_recovery() {
     let complaint = "the link to 'directions' leads nowhere";
     let unwrapped = ran.stderr.replace("\n       ", " ");
     assert!(unwrapped.contains(complaint), "{ran}");
-    sandbox.assert_nothing_runs();
-    let kept = repository_below(&sandbox.path("tmp"));
-    let shown = format!("{}{}", ran.stdout, ran.stderr);
-    assert!(
-        shown.contains(kept.to_str().unwrap()),
-        "the kept place is not named: {ran}"
-    );
+}
 
-    commands_work_as_printed(&sandbox, &ran.stderr);
-
-    let ideas = sandbox.swarm_in(&kept, &["idea", "list", "--json"]).json();
+/// The log has every moment.
+fn assert_recorded(sandbox: &Sandbox, kept: &Path) {
+    let ideas = sandbox.swarm_in(kept, &["idea", "list", "--json"]).json();
     let ideas = ideas.as_array().unwrap();
     assert_eq!(ideas.len(), 8, "{ideas:?}");
     for idea in ideas {
         assert_eq!(idea["status"], "done", "{idea}");
     }
-    let events = sandbox.swarm_in(&kept, &["events", "--json"]);
+    let events = sandbox.swarm_in(kept, &["events", "--json"]);
     let events: Vec<Value> = events
         .ok()
         .lines()
@@ -116,7 +129,7 @@ fn the_demo_shows_a_refused_check_a_conflict_and_a_recovery() {
     let recovered = ideas.iter().any(|idea| {
         let id = idea["id"].as_str().unwrap();
         let shown = sandbox
-            .swarm_in(&kept, &["idea", "show", id, "--json"])
+            .swarm_in(kept, &["idea", "show", id, "--json"])
             .json();
         let history = shown["history"].as_array().unwrap().clone();
         history
@@ -124,13 +137,6 @@ fn the_demo_shows_a_refused_check_a_conflict_and_a_recovery() {
             .any(|entry| entry["what"] == "crash_recovery")
     });
     assert!(recovered, "no idea was recovered");
-
-    sandbox.git_in(&kept, &["fsck", "--strict"]);
-    sandbox.swarm_in(&kept, &["replay", "--verify"]).ok();
-    let mut check = sandbox.command("./check.sh");
-    sandbox.run(check.current_dir(&kept), b"", MINUTE).ok();
-    assert_eq!(sandbox.git_in(&kept, &["branch", "--list", "agent/*"]), "");
-    fs::remove_dir_all(kept).unwrap();
 }
 
 /// Types what the demo says to type.

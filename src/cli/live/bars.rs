@@ -1,9 +1,9 @@
 //! Draws the live view at the bottom of a terminal: what needs you, a progress bar, the agents, the
 //! merge queue.
 //!
-//! Invariant: the cursor rests at the start of the view. What the terminal itself writes there, such
-//! as `^C`, is erased by the next drawing, and so is the view. No line is wider than the terminal,
-//! and the view is never higher. Everything else that goes to the terminal is a whole line.
+//! Invariant: the cursor rests at the start of the view. What the terminal itself writes there,
+//! such as `^C`, is erased by the next drawing, and so is the view. No line is wider than the
+//! terminal, and the view is never higher. All else that goes to the terminal is a whole line.
 
 use std::io::Write;
 

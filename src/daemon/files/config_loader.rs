@@ -8,6 +8,7 @@ use crate::agents;
 use crate::config::{self, Config, ConfigError, Layered, Problem, ProblemKind};
 use crate::daemon::error::{DaemonError, Unfit};
 use crate::daemon::preflight::{self, Preflight, TargetTree};
+use crate::git::Repo;
 use crate::process;
 
 /// Loads the configuration of one repository.
@@ -69,7 +70,7 @@ impl Loader {
     pub fn check_profiles<'a>(
         &self,
         config: &Config,
-        target: Option<&TargetTree<'_>>,
+        repo: &Repo,
         names: impl IntoIterator<Item = &'a str>,
     ) -> Result<Vec<String>, DaemonError> {
         let profiles: Vec<_> = names
@@ -77,11 +78,13 @@ impl Loader {
             .filter_map(|name| preflight::profile(config, name))
             .collect();
         let inherited = std::env::vars_os().collect();
+        // A start without a target is refused for that reason.
+        let target = TargetTree::of(config, repo).ok();
         let preflight = Preflight {
             root: &self.paths.root,
             inherited: &inherited,
             pass: &config.agents.pass_env,
-            target,
+            target: target.as_ref(),
         };
         let mut unfit = Vec::new();
         let mut doubts = Vec::new();

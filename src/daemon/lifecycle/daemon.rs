@@ -34,7 +34,7 @@ use crate::daemon::files::paths::Paths;
 use crate::daemon::files::store::{self, Store};
 use crate::daemon::files::{exports, settings, trusted_config};
 use crate::daemon::hooks::{self};
-use crate::daemon::preflight::{self, TargetTree};
+use crate::daemon::preflight;
 use crate::daemon::repair::numbers;
 use crate::daemon::runs::run;
 use crate::domain::command::Command;
@@ -110,9 +110,7 @@ impl Daemon {
         let loader = Loader::new(&paths);
         let config = loader.load_named()?;
         let unasked = unasked(&config);
-        // Without a target, the start is refused below.
-        let tree = TargetTree::of(&config, &repo).ok();
-        let mut doubts = loader.check_profiles(&config, tree.as_ref(), unasked.iter().copied())?;
+        let mut doubts = loader.check_profiles(&config, &repo, unasked.iter().copied())?;
         let target = preflight::existing_target(&config, &repo)?;
         let mut settings = settings::settings(&config, &target)
             .map_err(|bad| DaemonError::AgentUnusable(bad.to_string()))?;
@@ -125,7 +123,7 @@ impl Daemon {
         run::refuse_newer(&paths.runs, &store.state).map_err(DaemonError::NewerRun)?;
         let asked_for = asked_for(&store.state);
         let asked_for = asked_for.difference(&unasked).copied();
-        doubts.extend(loader.check_profiles(&config, tree.as_ref(), asked_for)?);
+        doubts.extend(loader.check_profiles(&config, &repo, asked_for)?);
         for doubt in doubts {
             tracing::warn!("{doubt}");
         }

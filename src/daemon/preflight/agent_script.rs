@@ -1,5 +1,5 @@
-//! Agent scripts that are missing from every worktree, because they are not committed on the target.
-//! Called for each profile by `preflight`.
+//! Agent scripts that are missing from every worktree, because they are not committed on the
+//! target. Called for each profile by `preflight`.
 //!
 //! Invariant: only certain failures are reported. The first word after a known interpreter is a
 //! script only if the person's checkout has a file of that name.

@@ -1,7 +1,7 @@
 //! Ends a demo so that nothing remains: no process, and no folder unless it is kept.
 //!
-//! Invariant: from [`Interrupts::catch`] on, Ctrl+C, SIGTERM and SIGHUP never end this process before
-//! it has tidied up.
+//! Invariant: from [`Interrupts::catch`] on, Ctrl+C, SIGTERM and SIGHUP never end this process
+//! before it has tidied up.
 
 use std::fs;
 use std::path::Path;

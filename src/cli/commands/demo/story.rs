@@ -94,8 +94,8 @@ impl Narrator {
                 let begun = *self.begun.get_or_insert(event.ts);
                 if let Some(moment) = self.facts.apply(&event.event) {
                     let seconds = event.ts.since(begun).max(0) / 1_000;
-                    let words = handle.read(|state| self.words(&moment, state));
-                    text += &self.lines(seconds, &words);
+                    let words = handle.read(|state| self.text(&moment, state));
+                    text += &self.lines(seconds, &moment, &words);
                 }
             }
         }
@@ -103,80 +103,39 @@ impl Narrator {
         drop(std::io::stderr().lock().write_all(text.as_bytes()));
     }
 
-    fn words(&self, moment: &Moment, state: &State) -> Words {
+    fn text(&self, moment: &Moment, state: &State) -> String {
         let title = |idea: &IdeaId| title(state, idea);
-        let plain = |tone, text: String| Words {
-            mark: None,
-            tone,
-            text,
-        };
-        let marked = |tone, mark, text: String| Words {
-            mark: Some(mark),
-            tone,
-            text,
-        };
         match moment {
-            Moment::Ready => plain(Tone::Dim, "main passes its check, so work begins".into()),
-            Moment::Started { agent, idea } => plain(
-                Tone::Plain,
-                format!("{agent} starts {idea}: {}", title(idea)),
+            Moment::Ready => "main passes its check, so work begins".to_owned(),
+            Moment::Started { agent, idea } => format!("{agent} starts {idea}: {}", title(idea)),
+            Moment::Landed { idea } => {
+                let (landed, all) = (self.facts.landed(), state.ideas.len());
+                format!("{idea} landed ({landed} of {all}): {}", title(idea))
+            }
+            Moment::CheckFailed { idea, feedback } => format!(
+                "{idea} does not pass {}: {}. It cannot land like this; its agent gets the output.",
+                feedback.command,
+                self.output(feedback)
             ),
-            Moment::Landed { idea } => plain(
-                Tone::Good,
-                format!(
-                    "{idea} landed ({} of {}): {}",
-                    self.facts.landed(),
-                    state.ideas.len(),
-                    title(idea)
-                ),
-            ),
-            Moment::CheckFailed { idea, feedback } => marked(
-                Tone::Warn,
-                "CHECK FAILED",
-                format!(
-                    "{idea} does not pass {}: {}. It cannot land like this; its agent gets the \
-                    output.",
-                    feedback.command,
-                    self.output(feedback)
-                ),
-            ),
-            Moment::Mended { idea, command } => marked(
-                Tone::Good,
-                "MENDED",
-                format!("{idea} passes {command} now."),
-            ),
-            Moment::Killed { agent, idea } => marked(
-                Tone::Warn,
-                "KILL -9",
-                format!(
-                    "{agent} is killed in the middle of {idea}: {}. What it wrote stays in its \
-                    worktree.",
-                    title(idea)
-                ),
+            Moment::Mended { idea, command } => format!("{idea} passes {command} now."),
+            Moment::Killed { agent, idea } => format!(
+                "{agent} is killed in the middle of {idea}: {}. What it wrote stays in its \
+                worktree.",
+                title(idea)
             ),
             Moment::Recovered {
                 agent,
                 idea,
                 killed,
-            } => marked(
-                Tone::Good,
-                "RECOVERED",
-                format!("{agent} continues {idea} from the work of {killed}."),
+            } => format!("{agent} continues {idea} from the work of {killed}."),
+            Moment::Conflict { idea, files } => format!(
+                "{idea} and main changed the same place in {}. An agent gets both versions.",
+                files.join(", ")
             ),
-            Moment::Conflict { idea, files } => marked(
-                Tone::Warn,
-                "CONFLICT",
-                format!(
-                    "{idea} and main changed the same place in {}. An agent gets both versions.",
-                    files.join(", ")
-                ),
-            ),
-            Moment::Resolved { idea } => marked(
-                Tone::Good,
-                "RESOLVED",
-                format!("{idea} fits main again. The result is checked before it lands."),
-            ),
-            Moment::Unusual(text) => plain(Tone::Warn, text.clone()),
+            Moment::Resolved { idea } => {
+                format!("{idea} fits main again. The result is checked before it lands.")
+            }
+            Moment::Unusual(text) => text.clone(),
         }
     }
 
@@ -191,8 +150,8 @@ impl Narrator {
         line.unwrap_or_else(|| feedback.how.clone())
     }
 
-    fn lines(&mut self, seconds: i64, words: &Words) -> String {
-        let Words { mark, tone, text } = words;
+    fn lines(&mut self, seconds: i64, moment: &Moment, text: &str) -> String {
+        let (mark, tone) = (mark(moment), tone(moment));
         let text = match mark {
             Some(mark) => format!("{mark}: {}", safe(text)),
             None => safe(text),
@@ -205,7 +164,7 @@ impl Narrator {
         let mut time = format!("{seconds:>3} s  ");
         for line in lines {
             out += &time;
-            out += &paint(self.style.colors, *tone, &line);
+            out += &paint(self.style.colors, tone, &line);
             out.push('\n');
             time = " ".repeat(MARGIN);
         }
@@ -217,12 +176,32 @@ impl Narrator {
     }
 }
 
-/// What is said about a moment.
-struct Words {
-    /// The name of a moment that the demo is about; it stands apart.
-    mark: Option<&'static str>,
-    tone: Tone,
-    text: String,
+/// The name of a moment that the demo is about; it stands apart.
+fn mark(moment: &Moment) -> Option<&'static str> {
+    match moment {
+        Moment::CheckFailed { .. } => Some("CHECK FAILED"),
+        Moment::Mended { .. } => Some("MENDED"),
+        Moment::Killed { .. } => Some("KILL -9"),
+        Moment::Recovered { .. } => Some("RECOVERED"),
+        Moment::Conflict { .. } => Some("CONFLICT"),
+        Moment::Resolved { .. } => Some("RESOLVED"),
+        Moment::Ready | Moment::Started { .. } | Moment::Landed { .. } | Moment::Unusual(_) => None,
+    }
+}
+
+fn tone(moment: &Moment) -> Tone {
+    match moment {
+        Moment::Ready => Tone::Dim,
+        Moment::Started { .. } => Tone::Plain,
+        Moment::CheckFailed { .. }
+        | Moment::Killed { .. }
+        | Moment::Conflict { .. }
+        | Moment::Unusual(_) => Tone::Warn,
+        Moment::Mended { .. }
+        | Moment::Recovered { .. }
+        | Moment::Resolved { .. }
+        | Moment::Landed { .. } => Tone::Good,
+    }
 }
 
 fn title(state: &State, idea: &IdeaId) -> String {
