@@ -109,10 +109,15 @@ pub struct Checkpoint {
     /// `manual`, `periodic`, `before-autopilot` or `before-rollback`.
     pub reason: String,
     /// The target's commit.
+    pub commit: String,
+    /// The same as `commit`, as the file has it.
     pub git_commit: String,
     /// The tag: `swarm/checkpoint/<name>`.
     pub git_tag: String,
     /// The target branch.
+    #[schema(required = false)]
+    pub branch: String,
+    /// The same as `branch`, as the file has it.
     #[schema(required = false)]
     pub target: String,
     /// The sequence number of the last event in its state.

@@ -20,8 +20,9 @@ pub const JUDGEMENT_TIMEOUT: Duration = Duration::from_secs(60);
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AddIdea {
     /// What to do.
+    #[serde(alias = "text")]
     #[schema(example = "add a --version flag")]
-    pub text: String,
+    pub content: String,
     /// The ideas that must be done first.
     #[serde(default)]
     #[schema(value_type = Vec<String>)]
@@ -41,7 +42,7 @@ pub struct AddIdea {
 impl From<AddIdea> for NewIdea {
     fn from(body: AddIdea) -> Self {
         Self {
-            text: body.text,
+            text: body.content,
             after: body.after,
             tags: body.tags,
             priority: body.priority,
@@ -103,8 +104,8 @@ pub struct RolledBack {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EditIdea {
     /// New text.
-    #[serde(default)]
-    pub text: Option<String>,
+    #[serde(default, alias = "text")]
+    pub content: Option<String>,
     /// New list of ideas that must be done first.
     #[serde(default)]
     #[schema(value_type = Option<Vec<String>>)]
@@ -120,7 +121,7 @@ pub struct EditIdea {
 impl From<EditIdea> for IdeaEdit {
     fn from(body: EditIdea) -> Self {
         Self {
-            text: body.text,
+            text: body.content,
             after: body.after,
             tags: body.tags,
             priority: body.priority,
@@ -143,8 +144,9 @@ pub struct AssignIdea {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Redirect {
     /// The idea that takes the agent's place; it must be pending and ready to start.
+    #[serde(alias = "idea")]
     #[schema(value_type = String, example = "idea-007")]
-    pub idea: IdeaId,
+    pub idea_id: IdeaId,
     /// Start it in a new worktree; default: in the agent's worktree, with the work in it.
     #[serde(default)]
     pub new_worktree: bool,

@@ -73,9 +73,11 @@ pub struct Summary {
     /// What needs the person.
     pub needs_you: Vec<NeedsYou>,
     /// What was used in this run.
+    pub used: UsedView,
+    /// The old name of `used`, kept for one version.
     pub spent: UsedView,
     #[serde(skip)]
-    used: Spent,
+    totals: Spent,
 }
 
 impl Summary {
@@ -88,6 +90,7 @@ impl Summary {
         };
         let done = pick(&|status| status == IdeaStatus::Done);
         let (landed, nothing_to_land) = done.into_iter().partition(|idea| idea.commit.is_some());
+        let totals = used_by_all(state);
         Self {
             since: None,
             stuck: view::stuck(state),
@@ -102,8 +105,9 @@ impl Summary {
                 )
             }),
             needs_you: view::after_a_start(view::needs_you(state)),
-            spent: view::used(&used_by_all(state)),
-            used: used_by_all(state),
+            used: view::used(&totals),
+            spent: view::used(&totals),
+            totals,
         }
     }
 
@@ -112,8 +116,9 @@ impl Summary {
         let new = |idea: &IdeaView| !before.landed.contains(&idea.id);
         self.landed.retain(new);
         self.nothing_to_land.retain(new);
-        self.used = self.used.since(&before.used);
-        self.spent = view::used(&self.used);
+        self.totals = self.totals.since(&before.used);
+        self.used = view::used(&self.totals);
+        self.spent = self.used.clone();
         self.since = before.at;
     }
 
@@ -171,7 +176,7 @@ impl Summary {
             let commands = warning.commands.iter();
             lines.extend(commands.map(|command| render::command(output, command)));
         }
-        let spent = usage::describe_usage(&json::to_value(&self.spent)?);
+        let spent = usage::describe_usage(&json::to_value(&self.used)?);
         if !spent.is_empty() {
             lines.push(format!("spent: {spent}"));
         }

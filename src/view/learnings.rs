@@ -39,6 +39,9 @@ pub struct LearningView {
 pub struct SourceView {
     /// The agent.
     #[schema(value_type = String)]
+    pub agent_id: AgentId,
+    /// The old name of `agentId`, kept for one version.
+    #[schema(value_type = String)]
     pub agent: AgentId,
     /// The idea that it worked on; null if that is no longer known.
     #[schema(value_type = Option<String>)]
@@ -53,6 +56,7 @@ pub fn learnings(state: &State) -> Vec<LearningView> {
 
 fn view(state: &State, learning: &Learning) -> LearningView {
     let source = |agent: &AgentId| SourceView {
+        agent_id: agent.clone(),
         agent: agent.clone(),
         idea_id: idea_of(state, agent),
     };

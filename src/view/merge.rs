@@ -22,6 +22,9 @@ pub struct MergeView {
     pub state: MergePhase,
     /// The agent whose work it is.
     #[schema(value_type = String)]
+    pub agent_id: AgentId,
+    /// The old name of `agentId`, kept for one version.
+    #[schema(value_type = String)]
     pub agent: AgentId,
     /// The agent's branch.
     pub branch: String,
@@ -56,6 +59,7 @@ pub(super) fn merge(entry: &MergeEntry) -> MergeView {
     MergeView {
         idea_id: entry.idea.clone(),
         state: entry.phase,
+        agent_id: entry.agent.clone(),
         agent: entry.agent.clone(),
         branch: entry.branch.clone(),
         source: entry.source.clone(),

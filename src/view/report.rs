@@ -39,6 +39,8 @@ pub struct ReportView {
     /// Accounts on hold.
     pub accounts: Vec<AccountView>,
     /// What the attempts used that ended in the period, and those still running.
+    pub used: UsedView,
+    /// The old name of `used`, kept for one version.
     pub spent: UsedView,
 }
 
@@ -61,6 +63,10 @@ pub struct ReportedIdea {
     /// Why it has this status, or what it waits for.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
+    pub reason: Option<String>,
+    /// The old name of `reason`, kept for one version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
     pub why: Option<String>,
     /// When its status last changed.
     #[schema(schema_with = schema::time, required)]
@@ -76,6 +82,9 @@ pub struct ReportedIdea {
 #[serde(rename_all = "camelCase")]
 pub struct Stuck {
     /// The agent.
+    #[schema(value_type = String)]
+    pub agent_id: AgentId,
+    /// The old name of `agentId`, kept for one version.
     #[schema(value_type = String)]
     pub agent: AgentId,
     /// Its idea.
@@ -110,6 +119,7 @@ pub fn report(state: &State, since: Option<Timestamp>) -> ReportView {
         )
     };
     let done = |idea: &Idea| idea.status == IdeaStatus::Done && recent(idea.updated_at);
+    let used = usage::used(&spent(state, recent));
     ReportView {
         since,
         until: state.swarm.last_event_at,
@@ -121,7 +131,8 @@ pub fn report(state: &State, since: Option<Timestamp>) -> ReportView {
         needs_you: needs_you(state),
         warnings: warned(state),
         accounts: accounts(state),
-        spent: usage::used(&spent(state, recent)),
+        used: used.clone(),
+        spent: used,
     }
 }
 
@@ -131,6 +142,7 @@ fn reported(state: &State, id: &IdeaId, idea: &Idea) -> ReportedIdea {
         status: idea.status,
         content: idea.text.to_string(),
         commit: idea.commit.clone(),
+        reason: why(state, id, idea),
         why: why(state, id, idea),
         at: idea.updated_at,
         used: any_used(&idea.used),
@@ -169,6 +181,7 @@ pub fn stuck(state: &State) -> Vec<Stuck> {
     let warned = state.agents.iter().filter_map(|(agent, attempt)| {
         let warning = state.warnings.get(&WarningKind::Stuck.about(agent))?;
         Some(Stuck {
+            agent_id: agent.clone(),
             agent: agent.clone(),
             idea_id: attempt.idea.clone(),
             since: warning.since,

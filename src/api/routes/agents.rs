@@ -70,7 +70,7 @@ pub(super) async fn redirect(
 ) -> Result<Json<Done>, ApiError> {
     let command = Command::RedirectAgent {
         id,
-        idea: body.idea,
+        idea: body.idea_id,
         new_worktree: body.new_worktree,
     };
     run(&context, command).await

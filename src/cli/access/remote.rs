@@ -146,7 +146,7 @@ fn request(command: &Command) -> Option<Request> {
         Command::AddIdea(idea) => post(
             "ideas".into(),
             json!({
-                "text": idea.text,
+                "content": idea.text,
                 "after": idea.after,
                 "tags": idea.tags,
                 "priority": idea.priority,
@@ -169,7 +169,7 @@ fn request(command: &Command) -> Option<Request> {
             new_worktree,
         } => post(
             format!("agents/{id}/redirect"),
-            json!({ "idea": idea, "newWorktree": new_worktree }),
+            json!({ "ideaId": idea, "newWorktree": new_worktree }),
         ),
         Command::SayToAgent { id, text } => {
             post(format!("agents/{id}/say"), json!({ "text": text }))

@@ -108,7 +108,7 @@ fn table(output: &Output, all: &[Value]) -> Vec<String> {
     let headings = ["NUMBER", "NAME", "CREATED", "COMMIT", "REASON"];
     let mut rows = Rows::new(output, &headings, &[1]);
     for one in all {
-        let commit: String = text(one, "gitCommit").chars().take(10).collect();
+        let commit: String = text(one, "commit").chars().take(10).collect();
         let created = time(one, "createdAt").map_or_else(String::new, |at| clock::ago(at, now));
         let number = one["number"].as_u64().map(|number| number.to_string());
         rows.row(&[

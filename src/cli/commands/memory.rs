@@ -65,7 +65,7 @@ fn lines(one: &Value, now: Timestamp) -> Vec<String> {
 
 fn source(one: &Value) -> String {
     match text(one, "ideaId") {
-        "" => text(one, "agent").to_owned(),
-        idea => format!("{} ({idea})", text(one, "agent")),
+        "" => text(one, "agentId").to_owned(),
+        idea => format!("{} ({idea})", text(one, "agentId")),
     }
 }

@@ -136,7 +136,7 @@ fn remember(file: &Path, at: Timestamp) -> std::io::Result<()> {
 /// person.
 fn idea(idea: &Value, report: &Value, times: &Times) -> String {
     let mut title = title(text(idea, "content"), MAX_TITLE);
-    let why = text(idea, "why");
+    let why = text(idea, "reason");
     let mut needs = list(report, "needsYou").iter();
     let is_below = needs.any(|need| text(need, "ideaId") == text(idea, "id"));
     if !why.is_empty() && !is_below {
@@ -204,7 +204,7 @@ fn head(report: &Value, times: &Times) -> String {
 }
 
 fn spent(report: &Value) -> String {
-    match usage::describe_usage(&report["spent"]) {
+    match usage::describe_usage(&report["used"]) {
         used if used.is_empty() => "no usage reported yet".to_owned(),
         used => used,
     }

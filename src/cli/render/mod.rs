@@ -121,7 +121,7 @@ pub fn merges(output: &Output, merges: &[Value], now: Timestamp) -> Vec<String> 
         rows.row(&[
             (Tone::Plain, text(merge, "ideaId")),
             (Tone::Live, &merge_words(merge)),
-            (Tone::Plain, text(merge, "agent")),
+            (Tone::Plain, text(merge, "agentId")),
             (Tone::Dim, commit(text(merge, "source"))),
             (Tone::Dim, &when(merge, "queuedAt", now)),
             (Tone::Plain, &why),
@@ -338,7 +338,7 @@ fn idea_fields(idea: &Value, now: Timestamp) -> [(&'static str, String); 15] {
     let merge = idea.get("merge").map(merge_words).unwrap_or_default();
     let used = usage::describe_usage(idea.get("used").unwrap_or(&Value::Null));
     [
-        ("agent", one("agent")),
+        ("agent", one("agentId")),
         ("profile", one("profile")),
         ("after", many("after")),
         ("needed by", many("dependents")),

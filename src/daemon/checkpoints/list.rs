@@ -137,6 +137,11 @@ fn recorded_file(paths: &Paths, name: &CheckpointName, checkpoint: &Checkpoint) 
     let problem = match parsed {
         Ok(Value::Object(mut file)) => {
             file.remove("stateSnapshot");
+            for (name, in_file) in [("commit", "gitCommit"), ("branch", "target")] {
+                if let Some(value) = file.get(in_file).cloned() {
+                    file.insert(name.to_owned(), value);
+                }
+            }
             return Value::Object(file);
         }
         Ok(_) => "it is not a JSON object".to_owned(),
@@ -146,6 +151,7 @@ fn recorded_file(paths: &Paths, name: &CheckpointName, checkpoint: &Checkpoint) 
         "name": name,
         "createdAt": checkpoint.created_at,
         "reason": checkpoint.reason,
+        "commit": checkpoint.commit,
         "gitCommit": checkpoint.commit,
         "gitTag": tag_of(name),
         "seq": checkpoint.seq,
