@@ -19,7 +19,7 @@ pub const JUDGEMENT_TIMEOUT: Duration = Duration::from_secs(60);
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AddIdea {
-    /// What to do.
+    /// What to do. Its old name, `text`, is accepted for one version.
     #[serde(alias = "text")]
     #[schema(example = "add a --version flag")]
     pub content: String,
@@ -103,7 +103,7 @@ pub struct RolledBack {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EditIdea {
-    /// New text.
+    /// New text. Its old name, `text`, is accepted for one version.
     #[serde(default, alias = "text")]
     pub content: Option<String>,
     /// New list of ideas that must be done first.
@@ -143,7 +143,8 @@ pub struct AssignIdea {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Redirect {
-    /// The idea that takes the agent's place; it must be pending and ready to start.
+    /// The idea that takes the agent's place; it must be pending and ready to start. The field's old
+    /// name, `idea`, is accepted for one version.
     #[serde(alias = "idea")]
     #[schema(value_type = String, example = "idea-007")]
     pub idea_id: IdeaId,

@@ -90,11 +90,11 @@ async fn refusals_say_what_why_and_what_next() {
     DELETE /api/v1/ideas
       405 METHOD_NOT_ALLOWED: `/api/v1/ideas` does not support DELETE
     POST /api/v1/ideas
-      400 BAD_REQUEST: the body is invalid: missing field `text` at line 1 column 2
+      400 BAD_REQUEST: the body is invalid: missing field `content` at line 1 column 2
     POST /api/v1/ideas {
       400 BAD_REQUEST: the body is invalid: EOF while parsing an object at line 1 column 1
     POST /api/v1/ideas {"text":"a","prio":1}
-      400 BAD_REQUEST: the body is invalid: unknown field `prio`, expected one of `text`, `after`, `tags`, `priority`, `profile` at line 1 column 18
+      400 BAD_REQUEST: the body is invalid: unknown field `prio`, expected one of `content`, `text`, `after`, `tags`, `priority`, `profile` at line 1 column 18
     POST /api/v1/ideas {"text":" "}
       422 TEXT_EMPTY: the text of the idea is empty
     POST /api/v1/ideas {"text":"a","after":["A"]}

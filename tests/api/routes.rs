@@ -180,7 +180,10 @@ async fn what_agents_found_out_is_listed_with_everyone_who_found_it() {
     // Of an agent that nothing is known of, nothing is invented.
     assert_eq!(
         list[0]["sources"],
-        json!([{"agent": agent, "ideaId": "idea-001"}, {"agent": "ed-007", "ideaId": null}])
+        json!([
+            {"agentId": agent, "agent": agent, "ideaId": "idea-001"},
+            {"agentId": "ed-007", "agent": "ed-007", "ideaId": null}
+        ])
     );
     assert_eq!(
         (&list[1]["scope"], &list[1]["profile"]),
@@ -449,6 +452,6 @@ async fn the_description_names_every_route_and_every_word() {
     );
     let choices = &schemas["SettleTarget"]["properties"]["choice"]["enum"];
     assert_eq!(choices, &json!(["rebase", "ignore", "cancel"]));
-    assert_eq!(schemas["AddIdea"]["required"], json!(["text"]));
+    assert_eq!(schemas["AddIdea"]["required"], json!(["content"]));
     world.end().await;
 }

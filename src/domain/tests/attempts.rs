@@ -71,7 +71,7 @@ fn an_idea_goes_from_the_backlog_to_the_target() {
     merge idea-001 -> Verifying
     end #5
     ask #6 prepareVerify idea-001 1005
-    verifyReady {id: idea-001}
+    verifyReady {id: idea-001, warm: true}
     end #6
     verifyStarted {id: idea-001, index: 0, run: r0003-idea-001-v1}
     ask #7 run r0003-idea-001-v1: check
@@ -270,7 +270,7 @@ fn an_agent_that_a_check_sends_back_without_a_new_commit_is_stuck_too() {
     assert_snapshot!(
         stuck(&s).unwrap().message,
         @"ed-001 has made no commit on idea-001 for 2 or more iterations, and `check` fails each \
-            time: exit code 1; see: swarm agent logs ed-001"
+            time: exit code 1"
     );
 }
 
@@ -283,7 +283,7 @@ fn a_warning_about_missing_commits_is_cleared_by_a_commit() {
     silent(&mut s, 100, 2_000, Some(1));
     assert_snapshot!(s.then(), @r"
     run r0002-ed-001-i2 Exited { code: 0 }
-    warningRaised {key: stuck-ed-001, message: ed-001 has made no commit on idea-001 for 2 or more iterations; see: swarm agent logs ed-001}
+    warningRaised {commands: [swarm agent logs ed-001], key: stuck-ed-001, message: ed-001 has made no commit on idea-001 for 2 or more iterations}
     ed-001 -> Backoff
     iterationJudged {agent: ed-001, atOnce: false, empty: false}
     end #3

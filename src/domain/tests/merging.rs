@@ -345,7 +345,7 @@ fn a_failing_merged_tree_returns_to_its_agent_a_limited_number_of_times() {
     ");
     s.answer("startResolution", laid_out(&[]));
     assert_snapshot!(s.then(), @r"
-    worktreeReady {agent: ed-001, base: 0001, head: 2001}
+    worktreeReady {agent: ed-001, base: 0001, head: 2001, warm: true}
     end #8
     ed-001 -> Starting
     iterationStarted {agent: ed-001, iteration: 2, run: r0004-ed-001-i2}
