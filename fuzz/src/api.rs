@@ -71,6 +71,13 @@ impl Control for NoControl {
         Box::pin(async { Err("nobody knows".to_owned()) })
     }
 
+    fn merge_diff(
+        &self,
+        _: swarm::daemon::review::Wanted,
+    ) -> BoxFuture<'_, Result<swarm::view::MergeDiff, String>> {
+        Box::pin(async { Err("none".to_owned()) })
+    }
+
     fn clean(&self, _: bool) -> BoxFuture<'_, Result<Report, String>> {
         Box::pin(async { Ok(Report::default()) })
     }

@@ -28,6 +28,8 @@ pub struct ApiError {
     pub details: String,
     /// What to do next.
     pub suggestions: Vec<String>,
+    /// What is there instead of what the request expected.
+    pub current: Option<Box<str>>,
 }
 
 /// An [`ApiError`] on the wire.
@@ -51,6 +53,10 @@ pub struct ErrorDetail {
     /// What to do next.
     #[serde(default)]
     pub suggestions: Vec<String>,
+    /// What is there instead of what the request expected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub current: Option<String>,
 }
 
 impl ApiError {
@@ -62,6 +68,7 @@ impl ApiError {
             message: message.into(),
             details: String::new(),
             suggestions: vec![],
+            current: None,
         }
     }
 
@@ -106,6 +113,7 @@ impl ApiError {
                 message: self.message.clone(),
                 details: self.details.clone(),
                 suggestions: self.suggestions.clone(),
+                current: self.current.as_deref().map(str::to_owned),
             },
         }
     }
@@ -119,6 +127,7 @@ impl From<Rejection> for ApiError {
             rejection.to_string(),
         );
         error.suggestions = rejection.suggestions();
+        error.current = rejection.current().map(|oid| oid.as_str().into());
         error.details("nothing was changed")
     }
 }
@@ -132,11 +141,13 @@ fn status_of(rejection: &Rejection) -> StatusCode {
         Rejection::AgentOver { .. }
         | Rejection::CheckpointTaken(_)
         | Rejection::Cycle(_)
+        | Rejection::WorkChanged { .. }
         | Rejection::NotNow { .. }
         | Rejection::Illegal(_) => StatusCode::CONFLICT,
         Rejection::ProfileUnknown { .. }
         | Rejection::TextEmpty
         | Rejection::NothingSaid
+        | Rejection::NoReason(_)
         | Rejection::TextTooLong { .. }
         | Rejection::TooMuch(_) => StatusCode::UNPROCESSABLE_ENTITY,
     }

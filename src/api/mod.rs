@@ -38,9 +38,10 @@ use crate::daemon::actor::handle::Journaled;
 use crate::daemon::checkpoints::list::Preview;
 use crate::daemon::clean::Report;
 use crate::daemon::hooks::HookView;
+use crate::daemon::review::Wanted;
 use crate::daemon::{CommandError, Handle};
 use crate::domain::ids::CheckpointName;
-use crate::view::TargetNow;
+use crate::view::{MergeDiff, TargetNow};
 
 pub use client::{Client, ClientError, ConnectError};
 pub use error::ApiError;
@@ -84,6 +85,9 @@ pub trait Control: Send + Sync {
 
     /// The commit of a branch at this moment.
     fn target(&self, branch: String) -> BoxFuture<'_, TargetNow>;
+
+    /// What landing an idea would change.
+    fn merge_diff(&self, wanted: Wanted) -> BoxFuture<'_, Result<MergeDiff, String>>;
 
     /// Removes old output and leftovers, as far as that is safe while the daemon runs; with
     /// `dry_run`, only lists them. After an error nothing was removed.

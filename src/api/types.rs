@@ -37,6 +37,9 @@ pub struct AddIdea {
     #[serde(default)]
     #[schema(value_type = Option<String>)]
     pub profile: Option<ProfileName>,
+    /// Have a person approve its work even if `merge.autoMerge` is on.
+    #[serde(default)]
+    pub review: bool,
 }
 
 impl From<AddIdea> for NewIdea {
@@ -48,6 +51,7 @@ impl From<AddIdea> for NewIdea {
             priority: body.priority,
             profile: body.profile,
             inbox: None,
+            review: body.review,
         }
     }
 }
@@ -178,6 +182,25 @@ pub struct SettleTarget {
     /// ideas.
     #[schema(schema_with = crate::view::schema::words::<TargetChoice>)]
     pub choice: TargetChoice,
+}
+
+/// An approval of finished work.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Approve {
+    /// The `source` commit that the person saw. If another one waits now, nothing is done and the
+    /// error's `current` names it. Default: the commit that waits now.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    pub commit: Option<Oid>,
+}
+
+/// A reviewer's comment on finished work.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Reject {
+    /// What must change; it goes into the agent's next prompt.
+    pub why: String,
 }
 
 /// How to stop the daemon.

@@ -25,12 +25,13 @@ use crate::daemon::hooks::HookView;
 use crate::daemon::lifecycle::reload::{ReloadError as DaemonReloadError, Reloader};
 use crate::daemon::lifecycle::systemd_notify::SystemdNotify;
 use crate::daemon::offline;
+use crate::daemon::review::Wanted;
 use crate::daemon::{Daemon, DaemonError, End, Handle, Options, Paths};
 use crate::domain::ids::CheckpointName;
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::settings::Mode;
 use crate::domain::state::State;
-use crate::view::TargetNow;
+use crate::view::{MergeDiff, TargetNow};
 
 /// How long a start waits for commands that hold the lock.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
@@ -223,6 +224,13 @@ impl Control for Controls {
 
     fn target(&self, branch: String) -> BoxFuture<'_, TargetNow> {
         Box::pin(self.reloader.target(branch))
+    }
+
+    fn merge_diff(&self, wanted: Wanted) -> BoxFuture<'_, Result<MergeDiff, String>> {
+        Box::pin(async move {
+            let diff = self.reloader.merge_diff(wanted).await;
+            diff.map_err(|error| error.to_string())
+        })
     }
 
     fn clean(&self, dry_run: bool) -> BoxFuture<'_, Result<Report, String>> {

@@ -102,6 +102,7 @@ fn not_understood(error: &clap::Error, args: &[OsString]) -> ExitCode {
     }
     let told = slip.unwrap_or_else(|| as_usage_error(error));
     let global = Global {
+        no_pager: false,
         repo: None,
         json: wants_json,
         color: ColorChoice::default(),

@@ -11,13 +11,13 @@ use crate::domain::event::{
     EffectRequested, EndingAsked, Event, GateFailed, GatePassed, GateStarted, HookApproved,
     HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut, IdeaAdded,
     IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaLanded, IdeaRetried, IterationJudged,
-    IterationStarted, Learned, LostEvents, Mark, MergeBuilt, MergeConflicted, MergeMoved,
-    MergeQueued, MergeReleased, MergeReturned, MessageQueued, ModeSet, PauseLifted, PauseSet,
-    PhaseChanged, RepairWay, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned,
-    RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SettingsLoaded, SignalSeen,
-    StateRepaired, StateRestored, TargetRewritten, TargetSeen, TargetSettled, TaskSet,
-    VerifyPassed, VerifyReady, VerifyStarted, WarningCleared, WarningRaised, WorkSaved,
-    WorktreeReady,
+    IterationStarted, Learned, LostEvents, Mark, MergeApproved, MergeBuilt, MergeConflicted,
+    MergeMoved, MergeQueued, MergeRejected, MergeReleased, MergeReturned, MessageQueued, ModeSet,
+    PauseLifted, PauseSet, PhaseChanged, RepairWay, ResolverFailed, RollbackAbandoned,
+    RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted,
+    SettingsLoaded, SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen,
+    TargetSettled, TaskSet, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared,
+    WarningRaised, WorkSaved, WorktreeReady,
 };
 use crate::domain::evolve::evolve;
 use crate::domain::hook::HookName;
@@ -423,6 +423,7 @@ fn idea_then() -> IdeaThen {
         iterations: 3,
         last_run: None,
         feedback: None,
+        review: None,
         messages: vec!["look again".into()],
     };
     IdeaThen {
@@ -489,6 +490,17 @@ fn merge_events() -> Vec<Event> {
             }),
         }),
         Event::MergeReleased(MergeReleased { id: id() }),
+        Event::MergeApproved(MergeApproved {
+            id: id(),
+            source: oid(),
+        }),
+        Event::MergeRejected(MergeRejected {
+            id: id(),
+            agent: agent(),
+            source: oid(),
+            why: "add a test".into(),
+            edited: false,
+        }),
         Event::MergeBuilt(MergeBuilt {
             id: id(),
             commit: oid(),

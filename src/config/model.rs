@@ -295,7 +295,7 @@ pub enum Baseline {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Merge {
-    /// Whether complete work lands without a person. If false, it waits for `swarm merge retry
+    /// Whether complete work lands without a person. If false, it waits for `swarm merge approve
     /// IDEA`.
     pub auto_merge: bool,
     /// Whether the quality commands must pass on the merged tree before the target branch moves.

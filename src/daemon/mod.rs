@@ -2,7 +2,8 @@
 //!
 //! `lifecycle` starts and stops it. `actor` decides; `effects`, `runs`, `hooks` and `checkpoints`
 //! carry out. `files` reads and writes `.swarm/`; `offline` reads and changes the state without a
-//! daemon. `preflight` checks programs, `clean` frees space, `repair` repairs a damaged state.
+//! daemon. `preflight` checks programs, `clean` frees space, `repair` repairs a damaged state,
+//! `review` shows finished work.
 //! `error` has the errors of all of these, `testkit` an actor's double for tests.
 //! Invariant: an event is on disk before anything follows from it; no driver touches the state.
 
@@ -17,6 +18,7 @@ pub mod lifecycle;
 pub mod offline;
 pub mod preflight;
 pub mod repair;
+pub mod review;
 mod runs;
 #[doc(hidden)]
 pub mod testkit;

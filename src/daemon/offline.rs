@@ -14,6 +14,7 @@ use super::files::store::{self, Store};
 use super::files::{exports, settings};
 use super::hooks;
 use super::repair::lost_end::MadeBefore;
+use super::review::{self, Wanted};
 use crate::crash;
 use crate::domain::command::Command;
 use crate::domain::decide;
@@ -28,7 +29,7 @@ use crate::journal::{
     JournalError, LockError, Record, Segments, StartFrom, StateLock, load, replay,
 };
 use crate::process::{self, RunDir, RunStatus};
-use crate::view::TargetNow;
+use crate::view::{MergeDiff, TargetNow};
 
 /// The state after the last event.
 ///
@@ -83,6 +84,25 @@ pub fn preview(paths: &Paths, name: &CheckpointName) -> Result<Preview, DaemonEr
     list::preview(&repo, paths, &read(paths)?, name)
 }
 
+/// What landing this idea would change.
+///
+/// # Errors
+/// It is not in the merge queue; the log is damaged; git failed.
+pub fn merge_diff(paths: &Paths, id: &IdeaId) -> Result<MergeDiff, DaemonError> {
+    let wanted = Wanted::of(&read(paths)?, id)?;
+    Ok(wanted.diff(&Repo::open(&paths.root)?)?)
+}
+
+/// Refuses an approval of work whose branch has gone on.
+fn require_unmoved(paths: &Paths, state: &State, command: &Command) -> Result<(), DaemonError> {
+    if let Command::ApproveMerge { id, .. } = command
+        && let Some(branch) = review::branch_in_review(state, id)
+    {
+        review::require_unmoved(state, id, &target(paths, &branch))?;
+    }
+    Ok(())
+}
+
 /// Decides on a command, makes its events durable and rewrites the exported files.
 ///
 /// # Errors
@@ -110,6 +130,7 @@ pub fn execute(paths: &Paths, command: &Command) -> Result<Accepted, DaemonError
         let load = Command::LoadSettings { hash, settings };
         fold(&mut store.state, &mut events, &load, now)?;
     }
+    require_unmoved(paths, &store.state, command)?;
     let own = events.len();
     fold(&mut store.state, &mut events, command, now)?;
     if events.len() > own {

@@ -31,6 +31,14 @@ pub struct NewIdea {
     /// Source file, if the idea came from the inbox.
     #[serde(default)]
     pub inbox: Option<InboxFile>,
+    /// Whether a person must approve its work even if `merge.autoMerge` is on.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub review: bool,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // the form that serde asks for
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// A file of the inbox, identified by name and content, so that one file becomes one idea however
@@ -137,6 +145,20 @@ pub enum Command {
     RetryMerge {
         /// The idea.
         id: IdeaId,
+    },
+    /// Approve work that waits for review: it lands when its merge has passed the checks.
+    ApproveMerge {
+        /// The idea.
+        id: IdeaId,
+        /// Commit of the branch that the person saw; `None` for the one that waits now.
+        commit: Option<Oid>,
+    },
+    /// Return work that waits for review to its agent.
+    RejectMerge {
+        /// The idea.
+        id: IdeaId,
+        /// The reviewer's comment, for the agent's next prompt.
+        why: String,
     },
     /// Report that a person has resolved the conflict in the worktree.
     ResolveMerge {

@@ -3,7 +3,7 @@
 //!
 //! Invariant: a refused command has changed nothing. `api` and `cli` show all three parts.
 
-use super::ids::{AgentId, CheckpointName, IdeaId, ProfileName};
+use super::ids::{AgentId, CheckpointName, IdeaId, Oid, ProfileName};
 use super::lifecycle::Illegal;
 use super::state::AttemptEnd;
 
@@ -65,6 +65,22 @@ pub enum Rejection {
     /// A checkpoint already has this name.
     #[error("checkpoint `{0}` already exists")]
     CheckpointTaken(CheckpointName),
+    /// A review without a comment.
+    #[error("the comment for the agent is empty")]
+    NoReason(IdeaId),
+    /// The work that waits for review is not the work that the person saw.
+    #[error(
+        "the work of {id} has changed since you saw it: you approve commit {shown:.10}, but \
+        {current:.10} waits for review"
+    )]
+    WorkChanged {
+        /// The idea.
+        id: IdeaId,
+        /// The commit that the person saw.
+        shown: Oid,
+        /// The commit that waits now.
+        current: Oid,
+    },
     /// The command makes no sense in the current state.
     #[error("cannot {what}: {why}")]
     NotNow {
@@ -93,13 +109,23 @@ impl Rejection {
             Self::AgentUnknown(_) => "AGENT_UNKNOWN",
             Self::AgentOver { .. } => "AGENT_ENDED",
             Self::ProfileUnknown { .. } => "PROFILE_UNKNOWN",
-            Self::TextEmpty | Self::NothingSaid => "TEXT_EMPTY",
+            Self::TextEmpty | Self::NothingSaid | Self::NoReason(_) => "TEXT_EMPTY",
+            Self::WorkChanged { .. } => "WORK_CHANGED",
             Self::TextTooLong { .. } => "TEXT_TOO_LONG",
             Self::TooMuch(_) => "TOO_MUCH",
             Self::Cycle(_) => "DEPENDENCY_CYCLE",
             Self::CheckpointUnknown { .. } => "CHECKPOINT_UNKNOWN",
             Self::CheckpointTaken(_) => "CHECKPOINT_TAKEN",
             Self::NotNow { .. } | Self::Illegal(_) => "NOT_NOW",
+        }
+    }
+
+    /// What the command should have been about, if something else than it expected is there now.
+    pub fn current(&self) -> Option<&Oid> {
+        if let Self::WorkChanged { current, .. } = self {
+            Some(current)
+        } else {
+            None
         }
     }
 
@@ -127,6 +153,12 @@ impl Rejection {
             Self::NothingSaid => {
                 vec!["say what it needs to know: swarm agent say ID \"use the second one\"".into()]
             }
+            Self::NoReason(id) => {
+                vec![format!(
+                    "say what must change: swarm merge reject {id} \"add a test\""
+                )]
+            }
+            Self::WorkChanged { id, .. } => vec![format!("look at it: swarm merge diff {id}")],
             Self::TextTooLong { .. } => {
                 vec![
                     "put the long part into a file of the repository and name it in the idea"

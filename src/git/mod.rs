@@ -42,6 +42,7 @@ pub use landing::obstacles::Blocked;
 pub use landing::verify_tree::MERGE;
 pub use merge::build::{BuildMerge, BuildOutcome};
 pub use merge::classify::{ConflictClass, ConflictFile, ConflictKind};
+pub use merge::preview::{ChangeKind, FileChange, MergePreview};
 pub use merge::rebase::{Rebase, Rebased, TargetState, dropped_ref};
 pub use objects::branch_check::BranchProblem;
 pub use objects::file_history::{Changes, UnapprovedChange};

@@ -19,6 +19,7 @@ pub(super) fn red(state: &State) -> Option<NeedsYou> {
     Some(NeedsYou {
         kind: "target",
         idea_id: None,
+        commit: None,
         message: format!("no idea begins: {}. {again}", what(failed, settings)),
         commands: output(failed).into_iter().chain([resume]).collect(),
     })

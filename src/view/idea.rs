@@ -50,6 +50,10 @@ pub struct IdeaView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = Option<String>)]
     pub profile: Option<ProfileName>,
+    /// A person must approve its work even if `merge.autoMerge` is on; absent if not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    pub review: bool,
     /// What its attempts used; in lists only with `openFirst`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
@@ -123,6 +127,7 @@ pub fn idea(id: &IdeaId, idea: &Idea) -> IdeaView {
         commit: idea.commit.clone(),
         last_error: idea.last_error.as_deref().map(str::to_owned),
         profile: idea.profile.clone(),
+        review: idea.review,
         used: None,
         created_at: idea.created_at,
         updated_at: idea.updated_at,
@@ -210,6 +215,15 @@ pub fn idea_detail(state: &State, id: &IdeaId) -> Option<IdeaDetail> {
 /// A note for the person who edited an idea: a running attempt keeps the old text.
 pub fn edited(state: &State, id: &IdeaId) -> Option<String> {
     let (agent, attempt) = state.attempt_at(id)?;
+    if attempt
+        .review
+        .as_deref()
+        .is_some_and(|comment| comment.edited)
+    {
+        return Some(format!(
+            "its work goes back to {agent}, which continues with the new text"
+        ));
+    }
     let text = state.ideas.get(id).map(|idea| &idea.text);
     let differs = attempt.text.is_some() && attempt.text.as_ref() != text;
     differs.then(|| {

@@ -26,7 +26,7 @@ pub use idea::{
 };
 pub use idle::{Rest, rest};
 pub use learnings::{LearningView, SourceView, learnings};
-pub use merge::{MergeView, merges};
+pub use merge::{ChangedFile, MergeDiff, MergeView, merges};
 pub use needs_you::{NeedsYou, cut_off, needs_you};
 pub use no_daemon::after_a_start;
 pub use report::{ReportView, ReportedIdea, Stuck, report, stuck, warned};

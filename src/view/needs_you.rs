@@ -9,7 +9,7 @@ use super::idea::status_verb;
 use super::names;
 use super::usage;
 use crate::domain::hook::approval_wanted;
-use crate::domain::ids::{AgentId, IdeaId};
+use crate::domain::ids::{AgentId, IdeaId, Oid};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase};
 use crate::domain::state::{Attempt, Idea, IdeaStatus, MergeEntry, Said, State};
 
@@ -18,7 +18,7 @@ use crate::domain::state::{Attempt, Idea, IdeaStatus, MergeEntry, Said, State};
 #[serde(rename_all = "camelCase")]
 #[schema(as = Need)]
 pub struct NeedsYou {
-    /// `conflict`, `question`, `blocked`, `checkout`, `merge`, `held`, `target`, `account`,
+    /// `conflict`, `question`, `review`, `blocked`, `checkout`, `merge`, `target`, `account`,
     /// `paused`, `failed` or `rollback`.
     #[schema(value_type = String)]
     pub kind: &'static str,
@@ -26,6 +26,10 @@ pub struct NeedsYou {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = Option<String>)]
     pub idea_id: Option<IdeaId>,
+    /// The commit that waits for review.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Option<String>)]
+    pub commit: Option<Oid>,
     /// What happened and why.
     pub message: String,
     /// The commands to type in the repository's root.
@@ -66,6 +70,7 @@ pub fn cut_off(state: &State) -> Option<NeedsYou> {
     Some(NeedsYou {
         kind: "rollback",
         idea_id: None,
+        commit: None,
         message: format!(
             "the rollback to {} was interrupted; the next start finishes it. Until then, git may \
             show half-restored files as changes: commit nothing",
@@ -86,6 +91,7 @@ fn rewritten_target(state: &State) -> Option<NeedsYou> {
     Some(NeedsYou {
         kind: "target",
         idea_id: None,
+        commit: None,
         message: format!(
             "{branch} was force-pushed from {from:.10} to {:.10}. The dropped commits{lost} are \
             kept as refs/swarm/rescue/dropped-{branch}-{from:.10}. Choose what happens to waiting \
@@ -104,6 +110,7 @@ fn paused(state: &State) -> Option<NeedsYou> {
     Some(NeedsYou {
         kind: "paused",
         idea_id: None,
+        commit: None,
         message: if reason.starts_with("paused") {
             reason.clone()
         } else {
@@ -136,11 +143,7 @@ fn waiting_merge(state: &State, entry: &MergeEntry) -> Option<NeedsYou> {
         );
         ("conflict", message, conflict_commands(state, entry))
     } else if entry.held {
-        (
-            "held",
-            format!("{id} is ready to merge and waiting for your approval"),
-            ways.to_vec(),
-        )
+        return Some(review(entry));
     } else {
         let waits = waits?;
         let kind = if waits.files.is_empty() {
@@ -164,9 +167,31 @@ fn waiting_merge(state: &State, entry: &MergeEntry) -> Option<NeedsYou> {
     Some(NeedsYou {
         kind,
         idea_id: Some(id.clone()),
+        commit: None,
         message,
         commands,
     })
+}
+
+/// The commands approve only the commit that they were shown with.
+fn review(entry: &MergeEntry) -> NeedsYou {
+    let MergeEntry {
+        idea: id,
+        source,
+        branch,
+        ..
+    } = entry;
+    NeedsYou {
+        kind: "review",
+        idea_id: Some(id.clone()),
+        commit: Some(source.clone()),
+        message: format!("{id} is finished and waits for your review: {source:.10} on {branch}"),
+        commands: vec![
+            format!("swarm merge diff {id}"),
+            format!("swarm merge approve {id} --commit {source:.10}"),
+            format!("swarm merge reject {id} \"...\""),
+        ],
+    }
 }
 
 /// The exact commands to resolve a conflict by hand.
@@ -196,6 +221,7 @@ fn question(id: &AgentId, attempt: &Attempt) -> Option<NeedsYou> {
     Some(NeedsYou {
         kind: "question",
         idea_id: Some(attempt.idea.clone()),
+        commit: None,
         message: format!("{id} asks: {why}"),
         commands: vec![
             format!("swarm agent say {id} \"...\""),
@@ -220,6 +246,7 @@ fn bad_end(id: &IdeaId, idea: &Idea) -> Option<NeedsYou> {
     Some(NeedsYou {
         kind,
         idea_id: Some(id.clone()),
+        commit: None,
         message: format!("{id} {}: {why}", status_verb(idea.status)),
         commands: approval_wanted(why)
             .into_iter()
@@ -250,6 +277,7 @@ fn waits_in_vain(state: &State, id: &IdeaId, idea: &Idea) -> Option<NeedsYou> {
     Some(NeedsYou {
         kind: "blocked",
         idea_id: Some(id.clone()),
+        commit: None,
         message: format!("{id} waits for {before}, which is cancelled"),
         commands: vec![
             format!("swarm idea edit {id} {without}"),

@@ -153,12 +153,17 @@ fn reported(state: &State, id: &IdeaId, idea: &Idea) -> ReportedIdea {
 fn why(state: &State, id: &IdeaId, idea: &Idea) -> Option<String> {
     let error = || idea.last_error.as_deref().map(str::to_owned);
     match idea.status {
-        IdeaStatus::Done | IdeaStatus::Cancelled | IdeaStatus::Active => None,
+        IdeaStatus::Done | IdeaStatus::Cancelled => None,
+        IdeaStatus::Active => {
+            let (_, attempt) = state.attempt_at(id)?;
+            let comment = attempt.review.as_deref()?;
+            Some(format!("returned by a reviewer: {}", comment.text))
+        }
         IdeaStatus::Failed | IdeaStatus::Timeout | IdeaStatus::Blocked => error(),
         IdeaStatus::Merging => {
             let entry = state.entry(id)?;
             let waits = entry.waits.as_ref().map(|waits| waits.reason.clone());
-            waits.or_else(|| entry.held.then(|| "waiting for your approval".to_owned()))
+            waits.or_else(|| entry.held.then(|| "waiting for your review".to_owned()))
         }
         IdeaStatus::Pending => {
             let done = |id: &&IdeaId| {

@@ -147,6 +147,7 @@ pub(super) fn accounts_need_you(state: &State) -> impl Iterator<Item = NeedsYou>
         NeedsYou {
             kind: "account",
             idea_id: None,
+            commit: None,
             message: format!("account {account} {what}: {}", hold.message),
             commands: vec!["swarm resume".into()],
         }

@@ -64,6 +64,7 @@ pub struct Levers {
     pub checkpoints: Mutex<Vec<serde_json::Value>>,
     pub preview: Mutex<Option<Preview>>,
     pub hooks: Mutex<Vec<swarm::daemon::hooks::HookView>>,
+    pub merge_diff: Mutex<Option<swarm::view::MergeDiff>>,
 }
 
 impl Control for Levers {
@@ -89,6 +90,14 @@ impl Control for Levers {
     fn preview(&self, _: &CheckpointName) -> BoxFuture<'_, Result<Preview, String>> {
         let preview = self.preview.lock().unwrap().clone();
         Box::pin(async move { preview.ok_or_else(|| "git cannot be asked".to_owned()) })
+    }
+
+    fn merge_diff(
+        &self,
+        _: swarm::daemon::review::Wanted,
+    ) -> BoxFuture<'_, Result<swarm::view::MergeDiff, String>> {
+        let diff = self.merge_diff.lock().unwrap().clone();
+        Box::pin(async move { diff.ok_or_else(|| "git cannot be asked".to_owned()) })
     }
 
     fn clean(&self, dry_run: bool) -> BoxFuture<'_, Result<Report, String>> {

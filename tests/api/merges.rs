@@ -13,12 +13,11 @@ use swarm::domain::outcome::FinishResolutionOutcome;
 
 use crate::kit::{World, oid, refused, working_agent};
 
-/// `idea-001` waits for a person to settle its conflict.
-async fn conflicted() -> World {
+/// `idea-001` is finished, and these events followed.
+async fn finished(held: bool, then: Vec<Event>) -> World {
     let world = World::new().await;
     let (agent, _) = working_agent(&world).await;
     let agent: swarm::domain::ids::AgentId = agent.parse().unwrap();
-    let id: swarm::domain::ids::IdeaId = "idea-001".parse().unwrap();
     // Nothing of the attempt is under way any more when its merge waits for a person.
     let open: Vec<_> = world
         .handle
@@ -33,27 +32,38 @@ async fn conflicted() -> World {
             not_before: None,
         }),
         Event::MergeQueued(MergeQueued {
-            id: id.clone(),
+            id: first(),
             agent,
             branch: "b".into(),
             source: oid('b'),
-            held: false,
+            held,
         }),
+    ];
+    world.facts(over.chain(facts).chain(then).collect()).await;
+    world
+}
+
+fn first() -> swarm::domain::ids::IdeaId {
+    "idea-001".parse().unwrap()
+}
+
+/// `idea-001` waits for a person to settle its conflict.
+async fn conflicted() -> World {
+    let then = vec![
         Event::MergeConflicted(MergeConflicted {
-            id: id.clone(),
+            id: first(),
             level: ConflictLevel::Complex,
             files: vec!["a.txt".into()],
             target: oid('c'),
         }),
         Event::MergeMoved(MergeMoved {
-            id,
+            id: first(),
             phase: MergePhase::Person,
             not_before: None,
             waits: None,
         }),
     ];
-    world.facts(over.chain(facts).collect()).await;
-    world
+    finished(false, then).await
 }
 
 async fn resolve(world: &World) -> Result<Value, ClientError> {
@@ -145,5 +155,93 @@ async fn an_end_before_the_judgement_is_no_judgement() {
     let (answer, ()) = tokio::join!(resolve(&world), end);
     let (status, code, _) = refused(answer);
     assert_eq!((status, code.as_str()), (503, "ENDING"));
+    world.end().await;
+}
+
+#[tokio::test]
+async fn an_approval_of_another_commit_is_refused_with_the_one_that_waits() {
+    let world = finished(true, vec![]).await;
+    let approve = |commit: Value| {
+        let body = json!({ "commit": commit }).to_string().into_bytes();
+        let world = &world;
+        async move {
+            world
+                .raw("POST", "/api/v1/merges/idea-001/approve", &body)
+                .await
+        }
+    };
+    let (status, answer) = approve(json!(oid('e'))).await;
+    let error = &answer["error"];
+    assert_eq!((status, &error["code"]), (409, &json!("WORK_CHANGED")));
+    assert_eq!(error["current"], json!(oid('b')));
+    assert!(
+        error["suggestions"][0]
+            .as_str()
+            .unwrap()
+            .contains("swarm merge diff"),
+        "{error}"
+    );
+    let (status, answer) = approve(json!(oid('b'))).await;
+    assert_eq!(status, 200, "{answer}");
+    // The answer may have been lost: asked again nothing more happens.
+    let (again, same) = approve(json!(oid('b'))).await;
+    assert_eq!(again, 200, "{same}");
+    let approved = world
+        .handle
+        .read(|state| state.entry(&first()).unwrap().approved.clone());
+    assert_eq!(approved, Some(oid('b')));
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_return_needs_a_comment_and_happens_once() {
+    let world = finished(true, vec![]).await;
+    let client = world.client().await;
+    let reject = async |why: &str| {
+        let body = json!({ "why": why });
+        client.post("merges/idea-001/reject", &body).await
+    };
+    let (status, code, _) = refused(reject(" ").await);
+    assert_eq!((status, code.as_str()), (422, "TEXT_EMPTY"));
+    reject("add a test").await.unwrap();
+    reject("add a test").await.unwrap();
+    let comment = world.handle.read(|state| {
+        let (_, attempt) = state.attempt_at(&first()).unwrap();
+        attempt
+            .review
+            .as_deref()
+            .map(|comment| comment.text.clone())
+    });
+    assert_eq!(comment.as_deref(), Some("add a test"));
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_diff_is_of_work_in_the_merge_queue() {
+    let world = finished(true, vec![]).await;
+    let client = world.client().await;
+    let (status, code, _) = refused(client.get("merges/idea-001/diff").await);
+    assert_eq!((status, code.as_str()), (500, "DIFF"));
+    let (status, code, _) = refused(client.get("merges/idea-009/diff").await);
+    assert_eq!((status, code.as_str()), (404, "IDEA_UNKNOWN"));
+    let diff = swarm::view::MergeDiff {
+        idea_id: first(),
+        branch: "b".into(),
+        source_commit: oid('b'),
+        target_commit: oid('a'),
+        base: oid('a'),
+        result: oid('c'),
+        held: true,
+        conflicts: vec![],
+        files: vec![],
+        diff: "x".into(),
+        truncated: false,
+    };
+    *world.levers.merge_diff.lock().unwrap() = Some(diff);
+    let answer = client.get("merges/idea-001/diff").await.unwrap();
+    assert_eq!(
+        (&answer["diff"], &answer["held"]),
+        (&json!("x"), &json!(true))
+    );
     world.end().await;
 }

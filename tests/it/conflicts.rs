@@ -169,6 +169,33 @@ fn a_conflict_that_is_committed_as_it_lies_there_does_not_land() {
     sandbox.assert_repository_clean();
 }
 
+/// The resolution is of the conflict with the older target; the newer one is merged after it.
+#[test]
+fn what_the_target_gained_since_a_conflict_was_committed_is_not_missed() {
+    let sandbox = with_lines();
+    sandbox.configure(&json!({"merge": {"conflictRetries": 1}}));
+    let first = "sed 's/^three$/three of the first/' lines.txt >new && mv new lines.txt";
+    let second = "sed 's/^three$/three of the second/' lines.txt >new && mv new lines.txt; commit; \
+        say COMPLETE\nRESOLVE: git add -A; git commit -qm settled; say RESOLVED";
+    let (daemon, _, id) = one_after_the_other(&sandbox, first, second);
+    sandbox.wait_needs_you("conflict");
+    let other = sandbox.idea("write z.txt x; commit; say COMPLETE");
+    sandbox.wait_idea(&other, "done");
+    sandbox.swarm(&["merge", "retry", &id]).ok();
+    let need = sandbox.wait_needs_you("conflict");
+    let both = LINES.replace("three", "three of both");
+    settle_by_hand(&sandbox, &need, "lines.txt", Some(&both));
+    sandbox.wait_idea(&id, "done");
+    assert_eq!(
+        (sandbox.read("lines.txt"), sandbox.read("z.txt")),
+        (both, "x\n".into())
+    );
+    let warnings = sandbox.status()["warnings"].to_string();
+    assert!(!warnings.contains("dropped"), "{warnings}");
+    daemon.stop();
+    sandbox.assert_repository_clean();
+}
+
 /// Types the printed commands, one by one; in place of the merge tool the file is written, or
 /// removed.
 fn settle_by_hand(sandbox: &Sandbox, need: &Value, file: &str, content: Option<&str>) {

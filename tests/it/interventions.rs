@@ -402,19 +402,6 @@ fn an_assignment_is_carried_out_once() {
 }
 
 #[test]
-fn a_go_for_a_held_merge_is_carried_out_once() {
-    let sandbox = Sandbox::ready();
-    sandbox.configure(&json!({"merge": {"autoMerge": false}}));
-    let id = sandbox.idea("write a.txt x; say COMPLETE");
-    let daemon = sandbox.start();
-    sandbox.wait_needs_you("held");
-    let daemon = cut_short(&sandbox, daemon, &["merge", "retry", &id]);
-    sandbox.wait_idea(&id, "done");
-    assert_eq!(times(&sandbox, "ideaLanded"), 1);
-    over(&sandbox, &daemon);
-}
-
-#[test]
 fn a_conflict_that_a_person_settled_is_concluded_once() {
     let sandbox = Sandbox::new();
     sandbox.write("lines.txt", "one\ntwo\nthree\n");

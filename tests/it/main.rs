@@ -42,6 +42,7 @@ mod real_backlog;
 mod refusals;
 mod report;
 mod repository_interference;
+mod review;
 mod rollback;
 mod rollback_hostile;
 mod rollback_killed;

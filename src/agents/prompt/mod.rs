@@ -16,6 +16,9 @@ pub const MAX_BYTES: usize = 512 * 1024;
 /// Heading of the section on a failed quality command.
 pub const FEEDBACK_HEADING: &str = "## The last check failed";
 
+/// Heading of the section on work that a reviewer returned.
+pub const REVIEW_HEADING: &str = "## The reviewer's comment";
+
 /// Heading of the section on a merge conflict.
 pub const CONFLICT_HEADING: &str = "## A merge conflict to resolve";
 
@@ -38,6 +41,8 @@ pub struct PromptInput {
     pub learnings_own: Vec<String>,
     /// Messages from a person to this agent, oldest first.
     pub messages: Vec<String>,
+    /// The comment of the reviewer who returned the finished work.
+    pub review: Option<String>,
     /// The idea for which this worktree was used before. Its work is committed on the branch.
     pub taken_over: Option<String>,
     /// The prompt of the earlier attempt whose conversation this one may resume, because idea and
@@ -98,6 +103,7 @@ mod budget {
     pub(super) const LEARNINGS_GLOBAL: usize = 40 * KIB;
     pub(super) const LEARNINGS_OWN: usize = 16 * KIB;
     pub(super) const MESSAGES: usize = 32 * KIB;
+    pub(super) const REVIEW: usize = 16 * KIB;
     pub(super) const RECOVERY: usize = 16 * KIB;
     pub(super) const OUTPUT: usize = 24 * KIB;
     pub(super) const CONFLICT_FILES: usize = 8 * KIB;
@@ -132,6 +138,7 @@ pub fn build(input: &PromptInput) -> String {
             .as_deref()
             .map_or_else(String::new, taken_over),
         input.recovery.as_ref().map_or_else(String::new, recovery),
+        input.review.as_deref().map_or_else(String::new, review),
         input.feedback.as_ref().map_or_else(String::new, feedback),
         input.conflict.as_ref().map_or_else(String::new, conflict),
     ];
@@ -170,6 +177,7 @@ pub fn build_next(input: &PromptInput) -> String {
             budget::MESSAGES,
         ),
         input.recovery.as_ref().map_or_else(String::new, recovery),
+        input.review.as_deref().map_or_else(String::new, review),
         input.feedback.as_ref().map_or_else(String::new, feedback),
         input.conflict.as_ref().map_or_else(String::new, conflict),
     ];
@@ -334,6 +342,16 @@ fn taken_over(other: &str) -> String {
         that idea is committed on your branch: build on it. That idea is not finished here; \
         another agent continues it later.\n",
         name(other)
+    )
+}
+
+fn review(comment: &str) -> String {
+    let comment = plain(comment);
+    format!(
+        "{REVIEW_HEADING}\n\nYou finished the idea and every check passed, but the person who \
+        reviewed your work did not approve it. Their comment:\n\n{}\n\nYour work is still on \
+        your branch. Do what the comment asks, commit, then finish again.\n",
+        cut(comment.trim(), budget::REVIEW)
     )
 }
 

@@ -19,6 +19,7 @@ fn example() -> PromptInput {
         learnings_global: vec!["lines are short".into()],
         learnings_own: vec!["begin with the test".into()],
         messages: vec!["keep it small\nplease".into()],
+        review: Some("add a test".into()),
         taken_over: Some("idea-007".into()),
         told_before: None,
         recovery: Some(RecoveryContext::new(1, Vec::new(), true)),
@@ -90,11 +91,13 @@ fn sections_come_in_order() {
             "## Where you start",
             recovery_context::HEADING,
             "### Last Attempt Log",
+            REVIEW_HEADING,
             FEEDBACK_HEADING,
         ]
     );
     assert!(prompt.contains("Branch: `agent/ed-001/idea-003`. Attempt 2, iteration 4.\n"));
     assert!(prompt.contains("- keep it small\n  please\n"));
+    assert!(prompt.contains("Their comment:\n\nadd a test\n\n"));
     assert!(prompt.contains("It ended with exit code 101:\n\n```\ncargo test\n```\n"));
     assert!(prompt.contains("````\nfailed: ```\n````\n"));
     assert!(prompt.ends_with("then finish again.\n"));
@@ -157,6 +160,7 @@ fn a_signal_alone_on_its_line_is_quoted() {
     let input = PromptInput {
         idea_text: format!("Finish with\n{alone}\nplease"),
         messages: vec![alone.into()],
+        review: Some(alone.into()),
         feedback: Some(GateFeedback {
             command: "check".into(),
             exit_code: None,
@@ -177,6 +181,7 @@ fn long_texts_are_cut_with_a_note() {
         idea_id: long.clone(),
         idea_text: long.clone(),
         shared_rules: vec![(long.clone(), long.clone()), ("b".into(), long.clone())],
+        review: Some(long.clone()),
         profile_prompt: long.clone(),
         profile_rules: long.clone(),
         learnings_global: vec![long.clone(), "x".repeat(100).repeat(100)],

@@ -278,6 +278,13 @@ mod tests {
             Box::pin(async { crate::view::TargetNow::Unknown })
         }
 
+        fn merge_diff(
+            &self,
+            _: crate::daemon::review::Wanted,
+        ) -> BoxFuture<'_, Result<crate::view::MergeDiff, String>> {
+            Box::pin(async { Err("nobody knows".to_owned()) })
+        }
+
         fn clean(&self, _: bool) -> BoxFuture<'_, Result<crate::daemon::clean::Report, String>> {
             Box::pin(async { Ok(crate::daemon::clean::Report::default()) })
         }

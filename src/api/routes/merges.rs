@@ -4,16 +4,18 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::StatusCode;
 
 use super::run;
 use crate::api::ApiContext;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::extract::{Body, Id};
 use crate::api::routes::resolution;
-use crate::api::types::{Done, Nothing, SettleTarget};
+use crate::api::types::{Approve, Done, Nothing, Reject, SettleTarget};
+use crate::daemon::review::{self, Wanted};
 use crate::domain::command::Command;
 use crate::domain::ids::IdeaId;
-use crate::view::{self, MergeView};
+use crate::view::{self, MergeDiff, MergeView};
 
 type Context = State<Arc<ApiContext>>;
 
@@ -38,7 +40,7 @@ pub(super) async fn target(
     run(&context, Command::SettleTarget { choice }).await
 }
 
-/// Retry a waiting merge now, or approve one that waits for approval.
+/// Retry a waiting merge now. One that waits for review must be approved instead.
 #[utoipa::path(
     post, path = "/merges/{idea}/retry", tag = "merges",
         params(("idea" = String, Path, description = "The idea whose \
@@ -70,4 +72,62 @@ pub(super) async fn resolve(
 ) -> Result<Json<Done>, ApiError> {
     let seq = resolution::resolve(&context, id).await?;
     Ok(Json(Done { seq }))
+}
+
+/// Show what landing an idea would change now.
+#[utoipa::path(
+    get, path = "/merges/{idea}/diff", tag = "merges",
+        params(("idea" = String, Path, description = "The idea whose merge")),
+    responses((status = 200, body = view::MergeDiff),
+        (status = "default", description = "Refused or failed", body = ErrorBody)),
+)]
+pub(super) async fn diff(
+    State(context): Context,
+    Id(id): Id<IdeaId>,
+) -> Result<Json<MergeDiff>, ApiError> {
+    let wanted = context.handle.read(|state| Wanted::of(state, &id))?;
+    let diff = context.control.merge_diff(wanted).await;
+    diff.map(Json).map_err(|message| {
+        ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "DIFF", message)
+            .suggest("see what is wrong: swarm doctor")
+    })
+}
+
+/// Approve work that waits for review: it lands when its merge has passed the checks. 409
+/// `WORK_CHANGED` with `current`: another commit waits than the given one.
+#[utoipa::path(
+    post, path = "/merges/{idea}/approve", tag = "merges", request_body = Approve,
+        params(("idea" = String, Path, description = "The idea whose merge")),
+    responses((status = 200, body = Done),
+        (status = "default", description = "Refused or failed", body = ErrorBody)),
+)]
+pub(super) async fn approve(
+    State(context): Context,
+    Id(id): Id<IdeaId>,
+    Body(body): Body<Approve>,
+) -> Result<Json<Done>, ApiError> {
+    let in_review = |state: &_| review::branch_in_review(state, &id);
+    if let Some(branch) = context.handle.read(in_review) {
+        let now = context.control.target(branch).await;
+        let unmoved = |state: &_| review::require_unmoved(state, &id, &now);
+        context.handle.read(unmoved)?;
+    }
+    let commit = body.commit;
+    run(&context, Command::ApproveMerge { id, commit }).await
+}
+
+/// Return work that waits for review to its agent, with a comment.
+#[utoipa::path(
+    post, path = "/merges/{idea}/reject", tag = "merges", request_body = Reject,
+        params(("idea" = String, Path, description = "The idea whose merge")),
+    responses((status = 200, body = Done),
+        (status = "default", description = "Refused or failed", body = ErrorBody)),
+)]
+pub(super) async fn reject(
+    State(context): Context,
+    Id(id): Id<IdeaId>,
+    Body(body): Body<Reject>,
+) -> Result<Json<Done>, ApiError> {
+    let why = body.why;
+    run(&context, Command::RejectMerge { id, why }).await
 }

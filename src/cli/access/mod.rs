@@ -162,6 +162,14 @@ impl Access {
         }
     }
 
+    /// `merge diff --json`.
+    pub fn merge_diff(&mut self, id: &IdeaId) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(daemon) => daemon.get(&format!("merges/{id}/diff")),
+            Self::Offline(paths) => to_value(&offline::merge_diff(paths, id)?),
+        }
+    }
+
     /// `memory log --json`.
     pub fn learnings(&mut self) -> Result<Value, CliError> {
         match self {

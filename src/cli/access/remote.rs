@@ -14,7 +14,7 @@ use crate::cli::error::{CliError, Kind};
 use crate::cli::repo::Repo;
 use crate::daemon::Paths;
 use crate::daemon::offline::{holder, is_locked};
-use crate::domain::command::Command;
+use crate::domain::command::{Command, NewIdea};
 use crate::process;
 
 /// A connection to the daemon.
@@ -138,21 +138,24 @@ enum Request {
     Delete(String),
 }
 
+/// A new idea as the API takes it.
+fn new_idea(idea: &NewIdea) -> Value {
+    json!({
+        "content": idea.text,
+        "after": idea.after,
+        "tags": idea.tags,
+        "priority": idea.priority,
+        "profile": idea.profile,
+        "review": idea.review,
+    })
+}
+
 /// The request for a command; `None` for settings and mode, which the daemon reads itself.
 fn request(command: &Command) -> Option<Request> {
     let post = |path: String, body: Value| Some(Request::Post(path, body));
     let nothing = || json!({});
     match command {
-        Command::AddIdea(idea) => post(
-            "ideas".into(),
-            json!({
-                "content": idea.text,
-                "after": idea.after,
-                "tags": idea.tags,
-                "priority": idea.priority,
-                "profile": idea.profile,
-            }),
-        ),
+        Command::AddIdea(idea) => post("ideas".into(), new_idea(idea)),
         Command::EditIdea { id, edit } => {
             let body = serde_json::to_value(edit).ok()?;
             Some(Request::Patch(format!("ideas/{id}"), body))
@@ -177,6 +180,12 @@ fn request(command: &Command) -> Option<Request> {
         Command::Pause { reason } => post("pause".into(), json!({ "reason": reason })),
         Command::Resume => post("resume".into(), nothing()),
         Command::RetryMerge { id } => post(format!("merges/{id}/retry"), nothing()),
+        Command::ApproveMerge { id, commit } => {
+            post(format!("merges/{id}/approve"), json!({ "commit": commit }))
+        }
+        Command::RejectMerge { id, why } => {
+            post(format!("merges/{id}/reject"), json!({ "why": why }))
+        }
         Command::ResolveMerge { id } => post(format!("merges/{id}/resolve"), nothing()),
         Command::SettleTarget { choice } => {
             post("merges/target".into(), json!({ "choice": choice }))
@@ -252,7 +261,7 @@ fn silent(pid: u32, message: &str) -> CliError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::command::{IdeaEdit, NewIdea, TargetChoice};
+    use crate::domain::command::{IdeaEdit, TargetChoice};
     use crate::domain::ids::IdeaId;
 
     fn posted(command: &Command) -> (String, Value) {

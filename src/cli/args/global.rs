@@ -33,6 +33,9 @@ pub struct Global {
         help_heading = "Global options"
     )]
     pub color: ColorChoice,
+    /// Do not show long output in a pager.
+    #[arg(long, global = true, help_heading = "Global options")]
+    pub no_pager: bool,
     /// Print more.
     #[arg(short, long, action = ArgAction::Count, global = true, help_heading = "Global options")]
     pub verbose: u8,

@@ -16,7 +16,7 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::json::text;
 use crate::cli::new_ideas;
-use crate::cli::output::write_page;
+use crate::cli::output::{pager, write_page};
 use crate::cli::render;
 use crate::domain::command::{Command, IdeaEdit, NewIdea};
 use crate::domain::ids::{IdeaId, ProfileName};
@@ -52,13 +52,14 @@ pub enum Idea {
   $ swarm idea add -f one.md -f two.md
   $ swarm idea add \"use both\" --after idea-001,idea-002 --profile ed
   $ cat idea.md | swarm idea add -
+  $ swarm idea add \"rewrite the parser\" --review
   $ swarm idea add -- \"--help should name the exit codes\"")]
 pub struct Add {
     /// What to do; `-` reads it from standard input. After `--` it may start with a dash. Without
     /// it, `$VISUAL` or `$EDITOR` opens.
     pub text: Option<String>,
     /// Read an idea from this Markdown file, which may begin with front matter as in the inbox
-    /// (after, tags, priority, profile). May be repeated; the ids are printed in that order.
+    /// (after, tags, priority, profile, review). May be repeated; the ids are printed in order.
     #[arg(
         short = 'f',
         long = "file",
@@ -78,6 +79,9 @@ pub struct Add {
     /// The agent profile to use instead of the default one, or the file's.
     #[arg(long, value_name = "PROFILE")]
     pub profile: Option<ProfileName>,
+    /// Land its work only after `swarm merge approve`, even if `merge.autoMerge` is on.
+    #[arg(long)]
+    pub review: bool,
 }
 
 /// `idea list`.
@@ -296,6 +300,7 @@ fn add(mut args: Add, context: &mut Context) -> Result<(), CliError> {
             priority: 0,
             profile: None,
             inbox: None,
+            review: false,
         };
         args.complete(&mut idea, &after);
         let answer = add_one(idea, context)?;
@@ -337,6 +342,7 @@ impl Add {
         idea.after.extend(after.iter().cloned());
         idea.tags.extend(self.tags.iter().cloned());
         idea.priority = self.priority.unwrap_or(idea.priority);
+        idea.review |= self.review;
         if self.profile.is_some() {
             idea.profile.clone_from(&self.profile);
         }
@@ -403,7 +409,7 @@ fn show(args: &Show, context: &mut Context) -> Result<(), CliError> {
         return context.output.document(&idea);
     }
     let page = render::idea(&context.output, &idea, clock::now());
-    write_page(&mut context.output, &page)
+    pager::show(&mut context.output, &page)
 }
 
 fn edit(args: Edit, context: &mut Context) -> Result<(), CliError> {

@@ -9,7 +9,7 @@ use crate::cli::clock;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::event_log::{self, Entry, Filter, Selection, Storyteller, read_point};
-use crate::cli::output::write_page;
+use crate::cli::output::pager;
 use crate::domain::ids::IdeaId;
 
 /// How many entries are shown when nothing narrows them down.
@@ -68,7 +68,7 @@ pub fn run(args: &Log, context: &mut Context) -> Result<(), CliError> {
         return Ok(());
     }
     let page = event_log::lines(&context.output, entries.as_slice(), now);
-    write_page(&mut context.output, &page)?;
+    pager::show(&mut context.output, &page)?;
     if args.lines.is_none() && found > entries.len() {
         let older = found - entries.len();
         context

@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::Value;
 
+use super::review::{self, Approve, Diff, Reject};
 use super::several::{self, Done};
 use crate::cli::access::Access;
 use crate::cli::access::ids::Typed;
@@ -21,7 +22,13 @@ use crate::domain::ids::IdeaId;
 pub enum Merge {
     /// List the work that is waiting to land.
     List(List),
-    /// Retry waiting merges now, or approve those that are waiting for your approval.
+    /// Show what would land.
+    Diff(Diff),
+    /// Approve work that waits for your review.
+    Approve(Approve),
+    /// Return work that waits for your review to its agent, with a comment.
+    Reject(Reject),
+    /// Retry waiting merges now.
     Retry(Retry),
     /// Continue a merge after you have resolved its conflict in the worktree.
     Resolve(Resolve),
@@ -45,8 +52,8 @@ pub struct Retry {
     /// The ideas whose work is waiting.
     #[arg(value_name = "IDEA", required_unless_present = "all")]
     pub ideas: Vec<Typed<IdeaId>>,
-    /// Retry every merge that failed and waits. One that waits for your approval, or for you to
-    /// resolve its conflict, must be named.
+    /// Retry every merge that failed and waits. One that waits for you to resolve its conflict must
+    /// be named.
     #[arg(long, conflicts_with = "ideas")]
     pub all: bool,
 }
@@ -93,17 +100,20 @@ impl From<Choice> for TargetChoice {
 }
 
 /// Runs the command.
-pub fn run(verb: &Merge, context: &mut Context) -> Result<(), CliError> {
+pub fn run(verb: Merge, context: &mut Context) -> Result<(), CliError> {
     match verb {
         Merge::List(List {}) => list(context),
-        Merge::Retry(args) => retry(args, context),
+        Merge::Diff(args) => review::diff(&args, context),
+        Merge::Approve(args) => review::approve(&args, context),
+        Merge::Reject(args) => review::reject(args, context),
+        Merge::Retry(args) => retry(&args, context),
         Merge::Resolve(Resolve { idea }) => {
-            let idea = context.with_access(|access| access.idea_id(idea))?;
+            let idea = context.with_access(|access| access.idea_id(&idea))?;
             let command = Command::ResolveMerge { id: idea.clone() };
             resolve(&idea, &command, context)
         }
         Merge::Target(Target { choice }) => {
-            let choice = (*choice).into();
+            let choice = choice.into();
             let Done { answer, words } = change(
                 context,
                 &Command::SettleTarget { choice },
@@ -135,7 +145,7 @@ fn retry(args: &Retry, context: &mut Context) -> Result<(), CliError> {
     })
 }
 
-/// The queued ideas whose merge gave a reason to wait, other than that a person must approve it.
+/// The queued ideas whose merge gave a reason to wait, other than that a person must review it.
 fn failed(merges: &Value) -> Vec<Result<IdeaId, CliError>> {
     let failed = |merge: &&Value| {
         text(merge, "state") == "queued"

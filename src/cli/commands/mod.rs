@@ -20,6 +20,7 @@ pub mod merge;
 pub mod pause;
 pub mod replay;
 pub mod report;
+pub mod review;
 pub mod rollback;
 pub mod service;
 mod several;
@@ -46,7 +47,7 @@ pub fn run(verb: Verb, context: &mut Context) -> Result<(), CliError> {
         Verb::Agent(verb) => agent::run(verb, context),
         Verb::Pause(args) => pause::pause(args, context),
         Verb::Resume(args) => pause::resume(&args, context),
-        Verb::Merge(verb) => merge::run(&verb, context),
+        Verb::Merge(verb) => merge::run(verb, context),
         Verb::Hooks(verb) => hooks::run(&verb, context),
         Verb::Memory(verb) => memory::run(&verb, context),
         Verb::Report(args) => report::run(&args, context),

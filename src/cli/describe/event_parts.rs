@@ -87,7 +87,7 @@ pub fn attempt_phase(phase: AttemptPhase) -> &'static str {
 }
 
 /// What a queued merge that a person must approve is called.
-pub const AWAITING_APPROVAL: &str = "waiting for your approval";
+pub const AWAITING_APPROVAL: &str = "waiting for your review";
 
 /// Describes the phase of a merge.
 pub fn merge_phase(phase: MergePhase) -> &'static str {

@@ -70,6 +70,8 @@ pub fn interest(event: &Event) -> Interest {
         | Event::MessageQueued(_)
         | Event::AgentRedirected(_)
         | Event::MergeReleased(_)
+        | Event::MergeApproved(_)
+        | Event::MergeRejected(_)
         | Event::MergeConflicted(_)
         | Event::ConflictSettled(_)
         | Event::ResolverFailed(_)

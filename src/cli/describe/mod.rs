@@ -26,13 +26,13 @@ use crate::domain::event::{
     DaemonStarted, EffectFinished, EffectRequested, EndingAsked, Event, GateFailed, GatePassed,
     GateStarted, HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted,
     HookTimedOut, IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaLanded,
-    IdeaRetried, IterationJudged, IterationStarted, Learned, Mark, MergeBuilt, MergeConflicted,
-    MergeMoved, MergeQueued, MergeReleased, MergeReturned, MessageQueued, ModeSet, PauseLifted,
-    PauseSet, PhaseChanged, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned,
-    RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SessionBegan, SessionDropped,
-    SettingsLoaded, SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen,
-    TargetSettled, TaskSet, UsageSeen, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared,
-    WarningRaised, WorkSaved, WorktreeReady,
+    IdeaRetried, IterationJudged, IterationStarted, Learned, Mark, MergeApproved, MergeBuilt,
+    MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased, MergeReturned,
+    MessageQueued, ModeSet, PauseLifted, PauseSet, PhaseChanged, ResolverFailed, RollbackAbandoned,
+    RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted,
+    SessionBegan, SessionDropped, SettingsLoaded, SignalSeen, StateRepaired, StateRestored,
+    TargetRewritten, TargetSeen, TargetSettled, TaskSet, UsageSeen, VerifyPassed, VerifyReady,
+    VerifyStarted, WarningCleared, WarningRaised, WorkSaved, WorktreeReady,
 };
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::state::Task;
@@ -380,6 +380,12 @@ fn describe_event(event: &Event) -> String {
             format!("merge of {id}: {}{}", merge_phase(*phase), because(why))
         }
         Event::MergeReleased(MergeReleased { id }) => format!("merge of {id} continues"),
+        Event::MergeApproved(MergeApproved { id, source }) => {
+            format!("{id} approved to land (commit {})", short(source))
+        }
+        Event::MergeRejected(MergeRejected { id, agent, why, .. }) => {
+            format!("{id} returned to {agent} by a reviewer: {why}")
+        }
         Event::MergeBuilt(MergeBuilt {
             id,
             commit,

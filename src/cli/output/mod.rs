@@ -4,6 +4,7 @@
 //! text is made safe before it gets here.
 
 pub mod final_flush;
+pub mod pager;
 pub mod table;
 pub mod terminal;
 
@@ -41,6 +42,10 @@ pub struct Output {
     pub bars: bool,
     /// Width of the data terminal in columns; `None` without a terminal.
     pub width: Option<u16>,
+    /// Height of the data terminal in lines; `None` without a terminal.
+    pub rows: Option<u16>,
+    /// Long output may go through a pager.
+    pub pager: bool,
 }
 
 impl Output {
@@ -65,6 +70,8 @@ impl Output {
             } else {
                 None
             },
+            rows: terminal_rows(),
+            pager: is_terminal && !global.no_pager,
         }
     }
 
@@ -82,6 +89,8 @@ impl Output {
             is_terminal: false,
             bars: false,
             width: None,
+            rows: None,
+            pager: false,
         }
     }
 
@@ -180,6 +189,12 @@ impl Output {
         }
         text
     }
+}
+
+/// Height of the data terminal in lines.
+fn terminal_rows() -> Option<u16> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    (size.ws_row > 0).then_some(size.ws_row)
 }
 
 /// Writes a page.

@@ -11,8 +11,10 @@ use crate::cli::output::terminal::Tone;
 /// Ideas as a table; a column without any value is left out.
 pub fn ideas(output: &Output, ideas: &[Value]) -> Vec<String> {
     const TITLE: usize = 4;
-    let headings = ["ID", "STATUS", "PRIORITY", "COST", "TITLE", "AFTER", "TAGS"];
-    let rows: Vec<[(Tone, String); 7]> = ideas.iter().map(|idea| idea_row(output, idea)).collect();
+    let headings = [
+        "ID", "STATUS", "PRIORITY", "COST", "TITLE", "AFTER", "TAGS", "REVIEW",
+    ];
+    let rows: Vec<[(Tone, String); 8]> = ideas.iter().map(|idea| idea_row(output, idea)).collect();
     let is_used = |column: &usize| rows.iter().any(|row| !row[*column].1.is_empty());
     let used: Vec<usize> = (0..headings.len()).filter(is_used).collect();
     let shown: Vec<&str> = used.iter().map(|column| headings[*column]).collect();
@@ -26,7 +28,7 @@ pub fn ideas(output: &Output, ideas: &[Value]) -> Vec<String> {
     table.lines()
 }
 
-fn idea_row(output: &Output, idea: &Value) -> [(Tone, String); 7] {
+fn idea_row(output: &Output, idea: &Value) -> [(Tone, String); 8] {
     let status = text(idea, "status");
     let priority = match idea.get("priority").and_then(Value::as_i64) {
         None | Some(0) => String::new(),
@@ -41,7 +43,13 @@ fn idea_row(output: &Output, idea: &Value) -> [(Tone, String); 7] {
         (Tone::Plain, one_line(text(idea, "content"), output.width)),
         (Tone::Dim, texts(idea, "after").join(", ")),
         (Tone::Dim, texts(idea, "tags").join(", ")),
+        (Tone::Dim, review(idea).to_owned()),
     ]
+}
+
+/// Whether a person must approve its work.
+pub(super) fn review(idea: &Value) -> &'static str {
+    if idea["review"] == true { "yes" } else { "" }
 }
 
 /// The whole text on one line, without Markdown heading marks. The table cuts it to the terminal;

@@ -327,7 +327,7 @@ pub fn idea(output: &Output, idea: &Value, now: Timestamp) -> Vec<String> {
 }
 
 /// What is known of an idea; an empty value is not shown.
-fn idea_fields(idea: &Value, now: Timestamp) -> [(&'static str, String); 15] {
+fn idea_fields(idea: &Value, now: Timestamp) -> [(&'static str, String); 16] {
     let at = |key| when(idea, key, now);
     let one = |key| safe(text(idea, key));
     let many = |key| safe(&texts(idea, key).join(", "));
@@ -344,6 +344,7 @@ fn idea_fields(idea: &Value, now: Timestamp) -> [(&'static str, String); 15] {
         ("needed by", many("dependents")),
         ("tags", many("tags")),
         ("priority", some("priority")),
+        ("review", idea_list::review(idea).to_owned()),
         ("attempts", some("attempts")),
         ("crashes", some("retryCount")),
         ("landed as", one("commit")),
@@ -365,6 +366,8 @@ fn history_line(output: &Output, entry: &Value, now: Timestamp) -> String {
         "crash_recovery" => "crashed:".to_owned(),
         "nothing_to_merge" => "nothing to land:".to_owned(),
         "rolled_back" => "rolled back to".to_owned(),
+        "approved" => "approved to land:".to_owned(),
+        "rejected" => "returned by a reviewer:".to_owned(),
         "returned" => "sent back to its agent by".to_owned(),
         "landed" => "landed as".to_owned(),
         "dropped_by_force_push" => "dropped by a force-push to".to_owned(),

@@ -217,6 +217,7 @@ impl Wanted<'_> {
                 iterations: work.iterations,
                 last_run: work.last_run,
                 feedback: work.feedback,
+                review: work.review,
                 messages: work.messages,
             },
             problem,

@@ -159,6 +159,8 @@ impl Wanted {
             | Command::Pause { .. }
             | Command::Resume
             | Command::RetryMerge { .. }
+            | Command::ApproveMerge { .. }
+            | Command::RejectMerge { .. }
             | Command::ResolveMerge { .. }
             | Command::SettleTarget { .. }
             | Command::ApproveHook { .. }

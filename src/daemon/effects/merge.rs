@@ -369,9 +369,13 @@ fn left_out(
     merged: Option<Merged>,
     head: git2::Oid,
 ) -> Result<Option<LeftOut>, GitError> {
-    let Some(merged) = merged else {
+    let Some((source, target)) = merged else {
         return Ok(None);
     };
+    // The conflict may be one with an older target: it was committed as it was, and the target has
+    // moved since. What is newer is merged next, so it is not missing.
+    let target = context.repo.merge_base(head, target)?.unwrap_or(target);
+    let merged = (source, target);
     let found = context.repo.keep_left_out(worktree, merged, head)?;
     Ok(found.map(|found| LeftOut {
         files: found.files,

@@ -17,13 +17,14 @@ use crate::daemon::error::DaemonError;
 use crate::daemon::files::config_loader::Loader;
 use crate::daemon::files::settings;
 use crate::daemon::hooks::{self, HookView};
+use crate::daemon::review::Wanted;
 use crate::domain::command::Command;
 use crate::domain::hook::{HookName, HookSettings};
 use crate::domain::ids::CheckpointName;
 use crate::domain::observation::Observation;
 use crate::domain::state::State;
 use crate::domain::warning::WarningKind;
-use crate::view::TargetNow;
+use crate::view::{MergeDiff, TargetNow};
 
 /// Reloads the configuration, and answers questions about files and git.
 #[derive(Clone)]
@@ -66,6 +67,18 @@ impl Reloader {
             spawn_blocking(move || hooks::list(&context.repo, &context.config(), &state)).await;
         let seen =
             seen.map_err(|error| DaemonError::io("look at the hooks")(io::Error::other(error)))?;
+        Ok(seen?)
+    }
+
+    /// What landing an idea would change.
+    ///
+    /// # Errors
+    /// Git cannot be asked.
+    pub async fn merge_diff(&self, wanted: Wanted) -> Result<MergeDiff, DaemonError> {
+        let context = Arc::clone(&self.context);
+        let seen = spawn_blocking(move || wanted.diff(&context.repo)).await;
+        let seen =
+            seen.map_err(|error| DaemonError::io("look at the work")(io::Error::other(error)))?;
         Ok(seen?)
     }
 

@@ -24,6 +24,8 @@ pub(super) struct Listed {
     pub(super) last_error: Option<String>,
     #[serde(default)]
     pub(super) profile: Option<ProfileName>,
+    #[serde(default)]
+    pub(super) review: bool,
     pub(super) created_at: Timestamp,
     pub(super) updated_at: Timestamp,
 }
@@ -64,6 +66,7 @@ pub(super) fn idea(listed: &Listed, now: Timestamp) -> Idea {
         tags: listed.tags.clone(),
         priority: listed.priority,
         profile: listed.profile.clone(),
+        review: listed.review,
         assigned: false,
         retry_count: listed.retry_count,
         failed_attempts: 0,

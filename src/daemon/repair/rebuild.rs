@@ -91,6 +91,7 @@ fn listed(paths: &Paths, cut: &Evidence) -> Vec<Listed> {
             commit: seen.commit,
             last_error: seen.last_error,
             profile: seen.profile,
+            review: seen.review,
             created_at: seen.created_at,
             updated_at: seen.updated_at,
         });
@@ -123,6 +124,7 @@ fn kept(paths: &Paths, idea: &IdeaId, target: &str) -> Option<Box<Kept>> {
             saved: None,
         },
         feedback: None,
+        review: None,
         messages: Vec::new(),
         iterations: last.as_ref().map_or(0, |(iterations, _)| *iterations),
         last_run: last.map(|(_, run)| run),

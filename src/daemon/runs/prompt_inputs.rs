@@ -92,6 +92,10 @@ fn from_state(state: &State, agent: &AgentId, attempt: &Attempt) -> Option<(Prom
         learnings_global: learned(true),
         learnings_own: learned(false),
         messages: attempt.told.clone(),
+        review: attempt
+            .review
+            .as_deref()
+            .map(|comment| comment.text.clone()),
         conflict: conflict(attempt, settings.map_or("", |settings| &settings.target)),
         quality_commands: settings
             .map_or_else(Vec::new, |settings| settings.quality_commands.clone()),

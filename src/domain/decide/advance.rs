@@ -9,7 +9,7 @@ use super::attempt::claim;
 use super::attempt::iterations::{begin_iterations, has_another, request_iteration};
 use super::attempt::outcomes::end_asked;
 use super::decision::{End, Plan};
-use super::merge::queue;
+use super::merge::{queue, review};
 use super::{baseline, budget, checkpoints, hooks, redirect, rollback};
 use crate::domain::effect::{self, Effect, Purpose};
 use crate::domain::event::{Event, GateStarted, MergeQueued, PauseSet, RunEnded};
@@ -417,7 +417,7 @@ fn next_gate(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, settings: 
         agent: agent.clone(),
         branch: attempt.branch.clone(),
         source: head.clone(),
-        held: !settings.auto_merge,
+        held: review::is_wanted(plan.state, &attempt.idea, settings),
     });
     plan.move_attempt(agent, AttemptInput::GatePassed);
 }

@@ -5,6 +5,7 @@
 use super::attempt::outcomes::ask_end;
 use super::decision::Plan;
 use super::ideas::check_text;
+use super::merge::review;
 use crate::domain::event::MessageQueued;
 use crate::domain::ids::AgentId;
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase};
@@ -30,7 +31,9 @@ pub(super) fn stop(plan: &mut Plan<'_>, id: &AgentId) -> Result<(), Rejection> {
         return Ok(());
     }
     let attempt = known(plan.state, id)?;
-    if attempt.phase == AttemptPhase::ReadyToMerge || plan.state.entry(&attempt.idea).is_some() {
+    let finished =
+        attempt.phase == AttemptPhase::ReadyToMerge || plan.state.entry(&attempt.idea).is_some();
+    if finished && review::waiting(plan.state, &attempt.idea).is_none() {
         return Err(Rejection::NotNow {
             what: format!("stop {id}"),
             why: "its work is complete and in the merge queue".into(),
@@ -52,6 +55,14 @@ pub(super) fn say(plan: &mut Plan<'_>, id: &AgentId, text: &str) -> Result<(), R
             what: format!("send a message to {id}"),
             why: "its idea is being cancelled, so it gets no further prompt".into(),
             instead: Some(format!("swarm idea retry {}", attempt.idea)),
+        });
+    }
+    if review::waiting(plan.state, &attempt.idea).is_some() && attempt.ending.is_none() {
+        let return_it = format!("swarm merge reject {} \"...\"", attempt.idea);
+        return Err(Rejection::NotNow {
+            what: format!("send a message to {id}"),
+            why: "its work is finished and waits for your review".into(),
+            instead: Some(format!("return the work with your message: {return_it}")),
         });
     }
     // If the command is repeated, perhaps because the answer was lost, the message is not queued

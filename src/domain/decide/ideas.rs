@@ -5,13 +5,14 @@
 
 use super::attempt::outcomes::ask_end;
 use super::decision::{End, Plan};
+use super::merge::review;
 use crate::domain::command::{IdeaEdit, InboxFile, NewIdea};
 use crate::domain::effect::{self, Effect};
 use crate::domain::event::{IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaEdited, IdeaRetried};
 use crate::domain::ids::{IdeaId, ProfileName};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase};
 use crate::domain::rejection::Rejection;
-use crate::domain::state::{AttemptEnd, Ending, Idea, IdeaStatus, State};
+use crate::domain::state::{AttemptEnd, Ending, Idea, IdeaStatus, MergeEntry, State};
 
 /// Longest text of an idea, in bytes as JSON: it must fit into a log line.
 pub const MAX_TEXT_BYTES: usize = 48 * 1024;
@@ -52,7 +53,18 @@ fn is_taken(state: &State, file: &InboxFile) -> bool {
 
 pub(super) fn edit(plan: &mut Plan<'_>, id: &IdeaId, edit: &IdeaEdit) -> Result<(), Rejection> {
     let idea = known(plan.state, id)?;
-    if matches!(idea.status, IdeaStatus::Done | IdeaStatus::Merging) {
+    let in_review = review::waiting(plan.state, id);
+    let too_late = match idea.status {
+        IdeaStatus::Done => true,
+        IdeaStatus::Merging => in_review.is_none(),
+        IdeaStatus::Pending
+        | IdeaStatus::Active
+        | IdeaStatus::Blocked
+        | IdeaStatus::Failed
+        | IdeaStatus::Timeout
+        | IdeaStatus::Cancelled => false,
+    };
+    if too_late {
         return Err(not_now("edit", id, idea, Some("swarm idea add \"...\"")));
     }
     if let Some(text) = &edit.text {
@@ -65,13 +77,30 @@ pub(super) fn edit(plan: &mut Plan<'_>, id: &IdeaId, edit: &IdeaEdit) -> Result<
         check_after(plan.state, after)?;
         check_cycle(plan.state, id, after)?;
     }
+    // Its agent must do what the new text says.
+    let returned = in_review.filter(|entry| is_new_to_agent(plan, entry, idea, edit));
+    if let Some(entry) = returned {
+        review::can_be_edited(plan, entry)?;
+    }
     if changes(idea, edit) {
         plan.emit(IdeaEdited {
             id: id.clone(),
             edit: edit.clone(),
         });
     }
+    if let Some(entry) = returned {
+        review::return_edited(plan, entry);
+    }
     Ok(())
+}
+
+/// Whether the new text differs from the one that the finished work was done for. The idea may have
+/// the new text already: it was edited meanwhile, or the log was torn here.
+fn is_new_to_agent(plan: &Plan<'_>, entry: &MergeEntry, idea: &Idea, edit: &IdeaEdit) -> bool {
+    let attempt = plan.attempt(&entry.agent);
+    let known = attempt.and_then(|attempt| attempt.text.as_ref());
+    let known = known.unwrap_or(&idea.text);
+    edit.text.as_deref().is_some_and(|text| *text != **known)
 }
 
 /// Whether the edit changes anything; a repeated one does not.
@@ -102,6 +131,9 @@ pub(super) fn retry(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> {
         }
         IdeaStatus::Active => continue_waiting(plan, id, idea)?,
         IdeaStatus::Merging => {
+            if let Some(entry) = review::waiting(plan.state, id) {
+                return review::start_over(plan, entry);
+            }
             let instead = format!("swarm merge retry {id}");
             return Err(not_now("retry", id, idea, Some(&instead)));
         }
@@ -256,12 +288,14 @@ pub(super) fn check_text(text: &str) -> Result<(), Rejection> {
     if text.trim().is_empty() {
         return Err(Rejection::TextEmpty);
     }
+    check_length(text, MAX_TEXT_BYTES)
+}
+
+/// Refuses a text that takes more than `max` bytes as JSON.
+pub(super) fn check_length(text: &str, max: usize) -> Result<(), Rejection> {
     let bytes = json_bytes(text);
-    if bytes > MAX_TEXT_BYTES {
-        return Err(Rejection::TextTooLong {
-            bytes,
-            max: MAX_TEXT_BYTES,
-        });
+    if bytes > max {
+        return Err(Rejection::TextTooLong { bytes, max });
     }
     Ok(())
 }

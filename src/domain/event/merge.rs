@@ -43,6 +43,28 @@ pub struct MergeReleased {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+pub struct MergeApproved {
+    pub id: IdeaId,
+    /// The approved commit; another one must be approved again.
+    pub source: Oid,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MergeRejected {
+    pub id: IdeaId,
+    pub agent: AgentId,
+    /// The commit that was not approved.
+    pub source: Oid,
+    /// The reviewer's comment.
+    pub why: String,
+    /// Whether the idea's text was edited: the agent continues with the new text.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub edited: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct MergeBuilt {
     pub id: IdeaId,
     pub commit: Oid,

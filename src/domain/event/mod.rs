@@ -154,8 +154,12 @@ pub enum Event {
     MergeQueued(MergeQueued),
     /// The phase of a merge queue entry changed.
     MergeMoved(MergeMoved),
-    /// A held entry was approved.
+    /// A waiting merge is tried again now. Before there was a review: a held entry was approved.
     MergeReleased(MergeReleased),
+    /// A person approved this commit of an entry that waits for review.
+    MergeApproved(MergeApproved),
+    /// A person returned work that waits for review to its agent, with a comment.
+    MergeRejected(MergeRejected),
     /// The merge commit was built.
     MergeBuilt(MergeBuilt),
     /// The merge has a conflict.

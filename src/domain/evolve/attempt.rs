@@ -86,6 +86,7 @@ fn begin_attempt(claimed: &IdeaClaimed, kept: Option<Box<Kept>>, at: Timestamp) 
         lost_runs: 0,
         at_once: 0,
         feedback: kept.as_ref().and_then(|kept| kept.feedback.clone()),
+        review: kept.as_ref().and_then(|kept| kept.review.clone()),
         messages: kept
             .as_ref()
             .map_or_else(Vec::new, |kept| kept.messages.clone()),

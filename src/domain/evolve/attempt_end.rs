@@ -169,6 +169,7 @@ fn keep(agent: &AgentId, attempt: Attempt, crashed: bool) -> Option<Box<Kept>> {
             saved: None,
         },
         feedback: attempt.feedback,
+        review: attempt.review,
         said: message::waiting(&attempt.heard),
         messages: attempt.messages,
         iterations: attempt.iteration,

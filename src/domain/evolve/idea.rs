@@ -47,6 +47,7 @@ pub(super) fn add(state: &mut State, at: Timestamp, added: &IdeaAdded) {
         tags: new.tags.clone(),
         priority: new.priority,
         profile: new.profile.clone(),
+        review: new.review,
         assigned: false,
         retry_count: 0,
         failed_attempts: 0,

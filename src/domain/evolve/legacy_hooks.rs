@@ -155,6 +155,8 @@ pub(crate) fn about(state: &State, at: Timestamp, event: &Event) -> Vec<Call> {
         | Event::WorkSaved(_)
         | Event::MergeMoved(_)
         | Event::MergeReleased(_)
+        | Event::MergeApproved(_)
+        | Event::MergeRejected(_)
         | Event::MergeBuilt(_)
         | Event::ConflictLaidOut(_)
         | Event::ConflictSettled(_)

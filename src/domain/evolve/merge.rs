@@ -3,13 +3,16 @@
 use super::attempt::with_attempt;
 use super::idea::{audit, with_idea};
 use crate::domain::event::{
-    ConflictLaidOut, ConflictSettled, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued,
-    MergeReleased, MergeReturned, ResolverFailed, VerifyPassed, VerifyReady, VerifyStarted,
+    ConflictLaidOut, ConflictSettled, MergeApproved, MergeBuilt, MergeConflicted, MergeMoved,
+    MergeQueued, MergeRejected, MergeReleased, MergeReturned, ResolverFailed, VerifyPassed,
+    VerifyReady, VerifyStarted,
 };
 use crate::domain::hook::Passage;
 use crate::domain::ids::IdeaId;
 use crate::domain::lifecycle::MergePhase;
-use crate::domain::state::{Conflict, IdeaStatus, MergeEntry, State, Task, Verified};
+use crate::domain::state::{
+    Conflict, IdeaStatus, MergeEntry, ReviewComment, State, Task, Verified,
+};
 use crate::domain::time::Timestamp;
 
 fn with_entry(state: &mut State, id: &IdeaId, change: impl FnOnce(&mut MergeEntry)) {
@@ -29,6 +32,7 @@ pub(super) fn queue(state: &mut State, at: Timestamp, queued: &MergeQueued) {
         source: queued.source.clone(),
         phase: MergePhase::Queued,
         held: queued.held,
+        approved: None,
         commit: None,
         target: None,
         checked_out: false,
@@ -44,6 +48,8 @@ pub(super) fn queue(state: &mut State, at: Timestamp, queued: &MergeQueued) {
         waits: None,
         queued_at: at,
     });
+    // The agent has answered the comment: the work is finished again.
+    with_attempt(state, &queued.agent, |attempt| attempt.review = None);
 }
 
 pub(super) fn change_phase(state: &mut State, moved: &MergeMoved) {
@@ -74,6 +80,49 @@ pub(super) fn release(state: &mut State, released: &MergeReleased) {
         entry.held = false;
         entry.not_before = None;
         entry.waits = None;
+    });
+}
+
+pub(super) fn approve(state: &mut State, at: Timestamp, approved: &MergeApproved) {
+    let MergeApproved { id, source } = approved;
+    with_entry(state, id, |entry| {
+        entry.held = false;
+        entry.approved = Some(source.clone());
+    });
+    with_idea(state, id, at, |idea| {
+        audit(idea, at, "approved", source.as_str());
+    });
+}
+
+/// The work leaves the queue. All checks had passed, so only the comment counts for its agent.
+pub(super) fn reject(state: &mut State, at: Timestamp, rejected: &MergeRejected) {
+    let MergeRejected {
+        id,
+        agent,
+        source,
+        why,
+        edited,
+    } = rejected;
+    state.queue.retain(|entry| entry.idea != *id);
+    with_idea(state, id, at, |idea| {
+        idea.status = IdeaStatus::Active;
+        audit(idea, at, "rejected", why);
+    });
+    with_attempt(state, agent, |attempt| {
+        attempt.review = Some(Box::new(ReviewComment {
+            commit: source.clone(),
+            text: why.clone(),
+            edited: *edited,
+        }));
+        attempt.feedback = None;
+        attempt.fingerprint = None;
+        attempt.same_failures = 0;
+        attempt.without_change = 0;
+        attempt.without_commit = 0;
+        attempt.task = Task::Work;
+        if *edited {
+            attempt.text = None;
+        }
     });
 }
 
@@ -117,6 +166,8 @@ pub(super) fn settle_conflict(state: &mut State, settled: &ConflictSettled) {
         entry.laid_out = false;
         entry.resolver_tries = 0;
         entry.source = settled.head.clone();
+        // Nobody has approved the resolution.
+        entry.held |= entry.approved.take().is_some();
         agent = Some(entry.agent.clone());
     });
     if let Some(agent) = agent {

@@ -101,6 +101,8 @@ fn fold(state: &mut State, at: Timestamp, event: &Event) {
         Event::MergeQueued(queued) => merge::queue(state, at, queued),
         Event::MergeMoved(moved) => merge::change_phase(state, moved),
         Event::MergeReleased(released) => merge::release(state, released),
+        Event::MergeApproved(approved) => merge::approve(state, at, approved),
+        Event::MergeRejected(rejected) => merge::reject(state, at, rejected),
         Event::MergeBuilt(built) => merge::build(state, built),
         Event::MergeConflicted(conflicted) => merge::meet_conflict(state, conflicted),
         Event::ConflictLaidOut(laid_out) => merge::lay_out(state, laid_out),

@@ -65,6 +65,19 @@ pub struct Feedback {
     pub merged: bool,
 }
 
+/// Why a person did not approve finished work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReviewComment {
+    /// The commit that the reviewer saw.
+    pub commit: Oid,
+    /// The comment.
+    pub text: String,
+    /// Whether it is swarm's own, about an edit of the idea's text.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub edited: bool,
+}
+
 /// Why an attempt is being ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -169,6 +182,9 @@ pub struct Attempt {
     /// The last failed quality command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<Feedback>,
+    /// The reviewer's comment on the work, until the work is finished again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<Box<ReviewComment>>,
     /// Digest of that command's output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,

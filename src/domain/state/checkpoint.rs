@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Attempt, Feedback, Idea, IdeaStatus, Kept, State};
+use super::{Attempt, Feedback, Idea, IdeaStatus, Kept, ReviewComment, State};
 use crate::domain::effect::{KeptWorktree, Saved};
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId, Oid, RunId};
 use crate::domain::time::Timestamp;
@@ -70,6 +70,9 @@ pub struct SavedWork {
     /// The last failed quality command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<Feedback>,
+    /// The reviewer's comment that the work does not answer yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<Box<ReviewComment>>,
     /// Messages from a person that no prompt has carried yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<String>,
@@ -91,6 +94,7 @@ impl SavedWork {
                 }),
             },
             feedback: self.feedback.clone(),
+            review: self.review.clone(),
             messages: self.messages.clone(),
             iterations: self.iterations,
             last_run: self.last_run.clone(),
@@ -221,6 +225,8 @@ pub struct Unfinished {
     pub last_run: Option<RunId>,
     /// The last failed quality command.
     pub feedback: Option<Feedback>,
+    /// The reviewer's comment that the work does not answer yet.
+    pub review: Option<Box<ReviewComment>>,
     /// Messages from a person that no prompt has carried yet.
     pub messages: Vec<String>,
     /// Set if an earlier checkpoint saved the work and nobody has continued it: there is no
@@ -258,6 +264,7 @@ fn of_attempt(agent: &AgentId, attempt: &Attempt) -> Option<Unfinished> {
         iterations: attempt.iteration,
         last_run: attempt.last_iteration().cloned(),
         feedback: attempt.feedback.clone(),
+        review: attempt.review.clone(),
         messages: told.cloned().collect(),
         saved: None,
     })
@@ -273,6 +280,7 @@ fn of_kept(id: &IdeaId, kept: &Kept) -> Option<Unfinished> {
         iterations: kept.iterations,
         last_run: kept.last_run.clone(),
         feedback: kept.feedback.clone(),
+        review: kept.review.clone(),
         messages: kept.messages.clone(),
         saved: kept.worktree.saved.clone(),
     })

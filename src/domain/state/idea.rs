@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Feedback, is_false, is_zero};
+use super::{Feedback, ReviewComment, is_false, is_zero};
 use crate::domain::effect::KeptWorktree;
 use crate::domain::ids::{IdeaId, Oid, ProfileName, RunId};
 use crate::domain::session::Session;
@@ -118,6 +118,9 @@ pub struct Idea {
     /// Profile to use, if not the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<ProfileName>,
+    /// Whether a person must approve its work even if `merge.autoMerge` is on.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub review: bool,
     /// Whether a person assigned it; reset when its attempt ends other than by an interruption.
     #[serde(default, skip_serializing_if = "is_false")]
     pub assigned: bool,
@@ -169,6 +172,9 @@ pub struct Kept {
     /// The last failed quality command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<Feedback>,
+    /// The reviewer's comment that the work does not answer yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<Box<ReviewComment>>,
     /// Messages from a person that no prompt has carried yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<String>,

@@ -26,9 +26,13 @@ pub struct MergeEntry {
     pub source: Oid,
     /// Current phase.
     pub phase: MergePhase,
-    /// Whether a person must approve it first (`merge.autoMerge` is off).
+    /// Whether it waits for a person to approve `source`.
     #[serde(default, skip_serializing_if = "is_false")]
     pub held: bool,
+    /// The commit that a person approved. If `source` becomes another one, that waits for review
+    /// again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approved: Option<Oid>,
     /// Merge commit that was built.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<Oid>,
@@ -73,6 +77,11 @@ pub struct MergeEntry {
 }
 
 impl MergeEntry {
+    /// Whether a person must look at its work now: approve it, or return it.
+    pub fn is_in_review(&self) -> bool {
+        self.held && self.phase == MergePhase::Queued
+    }
+
     /// Whether its work passed when merged with this target commit.
     pub fn is_verified_on(&self, target: &Oid) -> bool {
         let same =

@@ -33,7 +33,7 @@ use crate::domain::state::provider::Hold;
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
 
-pub use attempt::{Attempt, AttemptEnd, EndedAttempt, Ending, Feedback, Said, Task};
+pub use attempt::{Attempt, AttemptEnd, EndedAttempt, Ending, Feedback, ReviewComment, Said, Task};
 pub use idea::{Audit, Idea, IdeaStatus, Kept};
 pub use merge_entry::{Conflict, MergeEntry, Verified, Waits};
 

@@ -34,7 +34,10 @@ pub(crate) fn help(state: &State) -> Vec<Command> {
         let id = entry.idea.clone();
         if entry.phase == MergePhase::Person {
             help.push(Command::ResolveMerge { id });
-        } else if entry.held || entry.waits.is_some() {
+        } else if entry.held {
+            let commit = Some(entry.source.clone());
+            help.push(Command::ApproveMerge { id, commit });
+        } else if entry.waits.is_some() {
             help.push(Command::RetryMerge { id });
         }
     }
@@ -71,7 +74,7 @@ fn some_agent(state: &State, choices: &mut Choices) -> AgentId {
 }
 
 pub(crate) fn some_command(state: &State, choices: &mut Choices) -> Command {
-    match choices.pick(44) {
+    match choices.pick(47) {
         0..6 => some_new_idea(state, choices),
         6 => some_edit(state, choices),
         7 | 8 => Command::RetryIdea {
@@ -125,8 +128,25 @@ pub(crate) fn some_command(state: &State, choices: &mut Choices) -> Command {
             let mode = [Mode::Autopilot, Mode::SemiAuto][choices.pick(2)];
             Command::SetMode { mode }
         }
+        40 => {
+            let (id, commit) = (some_review(state, choices), None);
+            Command::ApproveMerge { id, commit }
+        }
+        41 | 42 => {
+            let id = some_review(state, choices);
+            let why = ["add a test", "rename it"][choices.pick(2)].into();
+            Command::RejectMerge { id, why }
+        }
         _ => some_redirect(state, choices),
     }
+}
+
+/// Mostly one whose work waits for review.
+fn some_review(state: &State, choices: &mut Choices) -> IdeaId {
+    let waiting = state.queue.iter().filter(|entry| entry.is_in_review());
+    let waiting: Vec<_> = waiting.map(|entry| &entry.idea).collect();
+    let some = waiting.get(choices.pick(waiting.len() + 1));
+    some.map_or_else(|| some_idea(state, choices), |id| (*id).clone())
 }
 
 /// Mostly to an idea that waits.
@@ -225,6 +245,7 @@ fn new_one_of(most: usize, state: &State, choices: &mut Choices) -> Command {
     if choices.chance(20) {
         new.profile = Some(profile("finn"));
     }
+    new.review = choices.chance(10);
     if choices.chance(20) {
         new.tags.push("critical".into());
     }

@@ -443,6 +443,7 @@ pub(crate) fn held(
             iterations: work.iterations,
             last_run: work.last_run,
             feedback: work.feedback,
+            review: work.review,
             messages: work.messages,
         };
         let before = works.insert(work.idea, kept);

@@ -20,13 +20,13 @@ use crate::domain::event::{
     EffectRequested, EndingAsked, Event, FoundLanding, GateFailed, GatePassed, GateStarted,
     HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut,
     IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaLanded, IdeaRetried,
-    IterationJudged, IterationStarted, Learned, LostEvents, Mark, MergeBuilt, MergeConflicted,
-    MergeMoved, MergeQueued, MergeReleased, MergeReturned, MessageQueued, ModeSet, PauseLifted,
-    PauseSet, PhaseChanged, RepairWay, ResolverFailed, RollbackAbandoned, RollbackBegun,
-    RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted,
-    SettingsLoaded, SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen,
-    TargetSettled, TaskSet, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared,
-    WarningRaised, WorkSaved, WorktreeReady,
+    IterationJudged, IterationStarted, Learned, LostEvents, Mark, MergeApproved, MergeBuilt,
+    MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased, MergeReturned,
+    MessageQueued, ModeSet, PauseLifted, PauseSet, PhaseChanged, RepairWay, ResolverFailed,
+    RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited,
+    RunEnded, RunStarted, SettingsLoaded, SignalSeen, StateRepaired, StateRestored,
+    TargetRewritten, TargetSeen, TargetSettled, TaskSet, VerifyPassed, VerifyReady, VerifyStarted,
+    WarningCleared, WarningRaised, WorkSaved, WorktreeReady,
 };
 use crate::domain::hook::{HookName, HookSettings};
 use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, RunId};
@@ -136,6 +136,7 @@ fn idea_samples() -> Vec<Event> {
             name: "hello.md".into(),
             sha256: "00".into(),
         }),
+        review: false,
     };
     let id: IdeaId = idea(3);
     vec![
@@ -412,6 +413,17 @@ fn merge_samples() -> Vec<Event> {
             }),
         }),
         Event::MergeReleased(MergeReleased { id: id() }),
+        Event::MergeApproved(MergeApproved {
+            id: id(),
+            source: oid(2),
+        }),
+        Event::MergeRejected(MergeRejected {
+            id: id(),
+            agent: agent(1),
+            source: oid(2),
+            why: "add a test".into(),
+            edited: true,
+        }),
         Event::MergeBuilt(MergeBuilt {
             id: id(),
             commit: oid(3),
@@ -706,6 +718,7 @@ fn checkpoint_samples() -> Vec<Event> {
         iterations: 3,
         last_run: None,
         feedback: None,
+        review: None,
         messages: vec!["look again".into()],
     };
     let then = IdeaThen {

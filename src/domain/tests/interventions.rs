@@ -194,6 +194,8 @@ fn carried_out(s: &Scenario) -> BTreeMap<&'static str, usize> {
             | Event::MessageQueued(_)
             | Event::AgentRedirected(_)
             | Event::MergeReleased(_)
+            | Event::MergeApproved(_)
+            | Event::MergeRejected(_)
             | Event::IdeaLanded(_) => event.kind(),
             _ => continue,
         };
@@ -255,32 +257,34 @@ fn every_intervention_in_every_situation() {
         .map(|(name, cells)| (*name, words(cells)))
         .collect();
     assert_snapshot!(table(&shown, &names()), @r"
-                              pause     resume    redirect  anew      edit      retry     cancel    assign    stop      say       m-retry   m-resolve
-    pending                   yes       -         unknown   unknown   yes       -         yes       yes       unknown   unknown   no        no
-    pending, after a crash    yes       -         ended     ended     yes       yes       yes       yes       ended     ended     no        no
-    preparing                 yes       -         yes       yes       yes       no        yes       no        yes       yes       no        no
-    working                   yes       -         yes       yes       yes       no        yes       no        yes       yes       no        no
-    gating, sealed now        yes       -         yes       yes       yes       no        yes       no        yes       yes       no        no
-    gating                    yes       -         yes       yes       yes       no        yes       no        yes       yes       no        no
-    stopping                  yes       -         yes       yes       yes       no        yes       no        -         yes       no        no
-    waits for a person        yes       -         yes       yes       yes       yes       yes       no        yes       yes       no        no
-    backoff                   yes       -         yes       yes       yes       no        yes       no        yes       yes       no        no
-    catches up                yes       -         yes       yes       yes       no        yes       no        yes       yes       no        no
-    queued, held              yes       -         no        no        no        no        yes       no        no        yes       yes       no
-    queued, waits             yes       -         no        no        no        no        yes       no        no        yes       yes       no
-    building                  yes       -         no        no        no        no        no        no        no        yes       -         no
-    conflict, laid out now    yes       -         no        no        no        no        yes       no        no        yes       -         no
-    resolver works            yes       -         no        no        no        no        yes       no        no        yes       -         no
-    resolved, concluded now   yes       -         no        no        no        no        yes       no        no        yes       -         no
-    conflict for a person     yes       -         no        no        no        no        yes       no        no        yes       yes       yes
-    target rewritten          yes       -         no        no        no        no        yes       no        no        yes       -         no
-    verifying                 yes       -         no        no        no        no        no        no        no        yes       -         no
-    landing                   yes       -         no        no        no        no        no        no        no        yes       -         no
-    done                      yes       -         ended     ended     no        no        no        no        ended     ended     no        no
-    blocked                   yes       -         ended     ended     yes       yes       yes       no        ended     ended     no        no
-    failed                    yes       -         ended     ended     yes       yes       yes       no        ended     ended     no        no
-    timeout                   yes       -         ended     ended     yes       yes       yes       no        ended     ended     no        no
-    cancelled                 yes       -         unknown   unknown   yes       yes       -         no        unknown   unknown   no        no
+                              pause     resume    redirect  anew      edit      retry     cancel    assign    stop      say       m-retry   approve   reject    retext    m-resolve
+    pending                   yes       -         unknown   unknown   yes       -         yes       yes       unknown   unknown   no        no        no        yes       no
+    pending, after a crash    yes       -         ended     ended     yes       yes       yes       yes       ended     ended     no        no        no        yes       no
+    preparing                 yes       -         yes       yes       yes       no        yes       no        yes       yes       no        no        no        yes       no
+    working                   yes       -         yes       yes       yes       no        yes       no        yes       yes       no        no        no        yes       no
+    gating, sealed now        yes       -         yes       yes       yes       no        yes       no        yes       yes       no        no        no        yes       no
+    gating                    yes       -         yes       yes       yes       no        yes       no        yes       yes       no        no        no        yes       no
+    stopping                  yes       -         yes       yes       yes       no        yes       no        -         yes       no        no        no        yes       no
+    waits for a person        yes       -         yes       yes       yes       yes       yes       no        yes       yes       no        no        no        yes       no
+    backoff                   yes       -         yes       yes       yes       no        yes       no        yes       yes       no        no        no        yes       no
+    catches up                yes       -         yes       yes       yes       no        yes       no        yes       yes       no        no        no        yes       no
+    queued, held              yes       -         no        no        yes       yes       yes       no        yes       no        no        yes       yes       yes       no
+    queued, approved          yes       -         no        no        no        no        no        no        no        yes       -         -         no        no        no
+    returned by review        yes       -         yes       yes       yes       no        yes       no        yes       yes       no        no        no        yes       no
+    queued, waits             yes       -         no        no        no        no        yes       no        no        yes       yes       no        no        no        no
+    building                  yes       -         no        no        no        no        no        no        no        yes       -         no        no        no        no
+    conflict, laid out now    yes       -         no        no        no        no        yes       no        no        yes       -         no        no        no        no
+    resolver works            yes       -         no        no        no        no        yes       no        no        yes       -         no        no        no        no
+    resolved, concluded now   yes       -         no        no        no        no        yes       no        no        yes       -         no        no        no        no
+    conflict for a person     yes       -         no        no        no        no        yes       no        no        yes       yes       no        no        no        yes
+    target rewritten          yes       -         no        no        no        no        yes       no        no        yes       -         no        no        no        no
+    verifying                 yes       -         no        no        no        no        no        no        no        yes       -         no        no        no        no
+    landing                   yes       -         no        no        no        no        no        no        no        yes       -         no        no        no        no
+    done                      yes       -         ended     ended     no        no        no        no        ended     ended     no        no        no        no        no
+    blocked                   yes       -         ended     ended     yes       yes       yes       no        ended     ended     no        no        no        yes       no
+    failed                    yes       -         ended     ended     yes       yes       yes       no        ended     ended     no        no        no        yes       no
+    timeout                   yes       -         ended     ended     yes       yes       yes       no        ended     ended     no        no        no        yes       no
+    cancelled                 yes       -         unknown   unknown   yes       yes       -         no        unknown   unknown   no        no        no        yes       no
     ");
 }
 
@@ -303,6 +307,22 @@ fn every_refusal_says_why_and_what_to_do() {
         -> see its idea: swarm idea show idea-001
     agent `ed-001` has ended: it was blocked
         -> see its idea: swarm idea show idea-001
+    cannot approve the merge of idea-001: the idea failed, so it is not in the merge queue
+        -> swarm idea retry idea-001
+    cannot approve the merge of idea-001: the idea is active, so it is not in the merge queue
+        -> its agent is still working on it: swarm agent list
+    cannot approve the merge of idea-001: the idea is blocked, so it is not in the merge queue
+        -> swarm idea retry idea-001
+    cannot approve the merge of idea-001: the idea is cancelled, so it is not in the merge queue
+        -> swarm idea retry idea-001
+    cannot approve the merge of idea-001: the idea is done, so it is not in the merge queue
+        -> list the queue: swarm merge list
+    cannot approve the merge of idea-001: the idea is pending, so it is not in the merge queue
+        -> list the queue: swarm merge list
+    cannot approve the merge of idea-001: the idea timed out, so it is not in the merge queue
+        -> swarm idea retry idea-001
+    cannot approve the work of idea-001: it does not wait for review
+        -> swarm merge list
     cannot assign idea-001: it failed
         -> swarm idea retry idea-001
     cannot assign idea-001: it is active
@@ -327,6 +347,22 @@ fn every_refusal_says_why_and_what_to_do() {
         -> swarm idea add "..."
     cannot redirect ed-001 to idea-002: its work is complete and in the merge queue
         -> swarm idea assign idea-002
+    cannot reject the merge of idea-001: the idea failed, so it is not in the merge queue
+        -> swarm idea retry idea-001
+    cannot reject the merge of idea-001: the idea is active, so it is not in the merge queue
+        -> its agent is still working on it: swarm agent list
+    cannot reject the merge of idea-001: the idea is blocked, so it is not in the merge queue
+        -> swarm idea retry idea-001
+    cannot reject the merge of idea-001: the idea is cancelled, so it is not in the merge queue
+        -> swarm idea retry idea-001
+    cannot reject the merge of idea-001: the idea is done, so it is not in the merge queue
+        -> list the queue: swarm merge list
+    cannot reject the merge of idea-001: the idea is pending, so it is not in the merge queue
+        -> list the queue: swarm merge list
+    cannot reject the merge of idea-001: the idea timed out, so it is not in the merge queue
+        -> swarm idea retry idea-001
+    cannot reject the work of idea-001: it does not wait for review
+        -> swarm merge list
     cannot resolve the merge of idea-001: it does not wait for a person
         -> swarm merge list
     cannot resolve the merge of idea-001: the idea failed, so it is not in the merge queue
@@ -349,6 +385,8 @@ fn every_refusal_says_why_and_what_to_do() {
         -> swarm idea add "..."
     cannot retry idea-001: it is merging
         -> swarm merge retry idea-001
+    cannot retry the merge of idea-001: its work waits for your review
+        -> look at it: swarm merge diff idea-001
     cannot retry the merge of idea-001: the idea failed, so it is not in the merge queue
         -> swarm idea retry idea-001
     cannot retry the merge of idea-001: the idea is active, so it is not in the merge queue
@@ -363,6 +401,8 @@ fn every_refusal_says_why_and_what_to_do() {
         -> list the queue: swarm merge list
     cannot retry the merge of idea-001: the idea timed out, so it is not in the merge queue
         -> swarm idea retry idea-001
+    cannot send a message to ed-001: its work is finished and waits for your review
+        -> return the work with your message: swarm merge reject idea-001 "..."
     cannot stop ed-001: its work is complete and in the merge queue
         -> swarm idea cancel idea-001
     there is no agent `ed-001`
@@ -450,7 +490,8 @@ fn every_intervention_whatever_the_swarm_does_meanwhile() {
       waits for a person        redirect no, anew no
       backoff                   redirect no, anew no
       catches up                redirect no, anew no
-    rolling back: agents end: pause no, resume no, m-resolve no
+      returned by review        redirect no, anew no
+    rolling back: agents end: pause no, resume no, reject no, m-resolve no
       preparing                 redirect no, anew no
       working                   redirect no, anew no
       gating, sealed now        redirect no, anew no
@@ -459,10 +500,11 @@ fn every_intervention_whatever_the_swarm_does_meanwhile() {
       waits for a person        redirect ended, anew ended, retry -, assign yes, stop ended, say ended
       backoff                   redirect ended, anew ended, retry -, assign yes, stop ended, say ended
       catches up                redirect no, anew no
-      queued, held              redirect ended, anew ended, edit yes, retry -, assign yes, stop ended, say ended, m-retry no
-      queued, waits             redirect ended, anew ended, edit yes, retry -, assign yes, stop ended, say ended, m-retry no
-      conflict for a person     redirect ended, anew ended, edit yes, retry -, assign yes, stop ended, say ended, m-retry no
-      target rewritten          redirect ended, anew ended, edit yes, retry -, assign yes, stop ended, say ended, m-retry no
+      queued, held              redirect ended, anew ended, retry -, assign yes, stop ended, say ended, approve no
+      returned by review        redirect no, anew no
+      queued, waits             redirect ended, anew ended, edit yes, retry -, assign yes, stop ended, say ended, m-retry no, retext yes
+      conflict for a person     redirect ended, anew ended, edit yes, retry -, assign yes, stop ended, say ended, m-retry no, retext yes
+      target rewritten          redirect ended, anew ended, edit yes, retry -, assign yes, stop ended, say ended, m-retry no, retext yes
     ");
 }
 

@@ -95,14 +95,13 @@ fn an_idea_waits_in_the_queue_for_those_that_it_comes_after() {
 fn without_auto_merge_a_person_approves() {
     let mut s = Scenario::with(|settings| settings.auto_merge = false);
     s.add("one").all_goes_well().quietly();
-    assert_snapshot!(view::needs_you(&s.state)[0].commands.join("\n"), @r"
-    swarm merge retry idea-001
-    swarm idea cancel idea-001
-    ");
     assert_eq!(view::rest(&s.state), Rest::NeedsPerson);
-    s.command(Command::RetryMerge { id: idea(1) });
+    s.command(Command::ApproveMerge {
+        id: idea(1),
+        commit: None,
+    });
     assert_snapshot!(s.then(), @r"
-    mergeReleased {id: idea-001}
+    mergeApproved {id: idea-001, source: 1003}
     merge idea-001 -> Building
     ask #5 buildMerge idea-001 1003
     ");

@@ -17,6 +17,7 @@ mod provider;
 mod redirect;
 mod resolver;
 mod retention;
+mod review;
 mod rollback;
 mod scale;
 mod sessions;

@@ -459,6 +459,8 @@ fn a_redirect_in_every_situation_ends_with_both_ideas_done() {
     for (name, way) in SITUATIONS {
         let mut s = Scenario::running();
         way(&mut s);
+        // What is done again after a review lands.
+        s.load(|settings| settings.auto_merge = true);
         s.command(Command::SetMode {
             mode: Mode::SemiAuto,
         });

@@ -86,6 +86,24 @@ pub(super) const SITUATIONS: &[(&str, Way)] = &[
             .add("one")
             .all_goes_well();
     }),
+    ("queued, approved", |s| {
+        s.load(|settings| settings.auto_merge = false)
+            .add("one")
+            .all_goes_well();
+        s.command(Command::ApproveMerge {
+            id: idea(1),
+            commit: None,
+        });
+    }),
+    ("returned by review", |s| {
+        s.load(|settings| settings.auto_merge = false)
+            .add("one")
+            .all_goes_well();
+        s.command(Command::RejectMerge {
+            id: idea(1),
+            why: "rename it".into(),
+        });
+    }),
     ("queued, waits", |s| {
         s.add("one")
             .well_until("buildMerge")
@@ -183,6 +201,28 @@ pub(super) fn about_an_idea() -> Vec<(&'static str, Command)> {
             },
         ),
         ("m-retry", Command::RetryMerge { id: id.clone() }),
+        (
+            "approve",
+            Command::ApproveMerge {
+                id: id.clone(),
+                commit: None,
+            },
+        ),
+        (
+            "reject",
+            Command::RejectMerge {
+                id: id.clone(),
+                why: "add a test".into(),
+            },
+        ),
+        ("retext", {
+            let edit = IdeaEdit {
+                text: Some("another text".into()),
+                ..IdeaEdit::default()
+            };
+            let id = id.clone();
+            Command::EditIdea { id, edit }
+        }),
         ("m-resolve", Command::ResolveMerge { id }),
     ]
 }
@@ -297,32 +337,34 @@ fn all_commands_about_an_idea_in_all_situations() {
     }
     let columns: Vec<&str> = about_an_idea().iter().map(|(name, _)| *name).collect();
     assert_snapshot!(table(&rows, &columns), @r"
-                              edit      retry     cancel    assign    stop      say       m-retry   m-resolve
-    pending                   yes       -         yes       yes       unknown   unknown   no        no
-    pending, after a crash    yes       yes       yes       yes       ended     ended     no        no
-    preparing                 yes       no        yes       no        yes       yes       no        no
-    working                   yes       no        yes       no        yes       yes       no        no
-    gating, sealed now        yes       no        yes       no        yes       yes       no        no
-    gating                    yes       no        yes       no        yes       yes       no        no
-    stopping                  yes       no        yes       no        -         yes       no        no
-    waits for a person        yes       yes       yes       no        yes       yes       no        no
-    backoff                   yes       no        yes       no        yes       yes       no        no
-    catches up                yes       no        yes       no        yes       yes       no        no
-    queued, held              no        no        yes       no        no        yes       yes       no
-    queued, waits             no        no        yes       no        no        yes       yes       no
-    building                  no        no        no        no        no        yes       -         no
-    conflict, laid out now    no        no        yes       no        no        yes       -         no
-    resolver works            no        no        yes       no        no        yes       -         no
-    resolved, concluded now   no        no        yes       no        no        yes       -         no
-    conflict for a person     no        no        yes       no        no        yes       yes       yes
-    target rewritten          no        no        yes       no        no        yes       -         no
-    verifying                 no        no        no        no        no        yes       -         no
-    landing                   no        no        no        no        no        yes       -         no
-    done                      no        no        no        no        ended     ended     no        no
-    blocked                   yes       yes       yes       no        ended     ended     no        no
-    failed                    yes       yes       yes       no        ended     ended     no        no
-    timeout                   yes       yes       yes       no        ended     ended     no        no
-    cancelled                 yes       yes       -         no        unknown   unknown   no        no
+                              edit      retry     cancel    assign    stop      say       m-retry   approve   reject    retext    m-resolve
+    pending                   yes       -         yes       yes       unknown   unknown   no        no        no        yes       no
+    pending, after a crash    yes       yes       yes       yes       ended     ended     no        no        no        yes       no
+    preparing                 yes       no        yes       no        yes       yes       no        no        no        yes       no
+    working                   yes       no        yes       no        yes       yes       no        no        no        yes       no
+    gating, sealed now        yes       no        yes       no        yes       yes       no        no        no        yes       no
+    gating                    yes       no        yes       no        yes       yes       no        no        no        yes       no
+    stopping                  yes       no        yes       no        -         yes       no        no        no        yes       no
+    waits for a person        yes       yes       yes       no        yes       yes       no        no        no        yes       no
+    backoff                   yes       no        yes       no        yes       yes       no        no        no        yes       no
+    catches up                yes       no        yes       no        yes       yes       no        no        no        yes       no
+    queued, held              yes       yes       yes       no        yes       no        no        yes       yes       yes       no
+    queued, approved          no        no        no        no        no        yes       -         -         no        no        no
+    returned by review        yes       no        yes       no        yes       yes       no        no        no        yes       no
+    queued, waits             no        no        yes       no        no        yes       yes       no        no        no        no
+    building                  no        no        no        no        no        yes       -         no        no        no        no
+    conflict, laid out now    no        no        yes       no        no        yes       -         no        no        no        no
+    resolver works            no        no        yes       no        no        yes       -         no        no        no        no
+    resolved, concluded now   no        no        yes       no        no        yes       -         no        no        no        no
+    conflict for a person     no        no        yes       no        no        yes       yes       no        no        no        yes
+    target rewritten          no        no        yes       no        no        yes       -         no        no        no        no
+    verifying                 no        no        no        no        no        yes       -         no        no        no        no
+    landing                   no        no        no        no        no        yes       -         no        no        no        no
+    done                      no        no        no        no        ended     ended     no        no        no        no        no
+    blocked                   yes       yes       yes       no        ended     ended     no        no        no        yes       no
+    failed                    yes       yes       yes       no        ended     ended     no        no        no        yes       no
+    timeout                   yes       yes       yes       no        ended     ended     no        no        no        yes       no
+    cancelled                 yes       yes       -         no        unknown   unknown   no        no        no        yes       no
     ");
 }
 

@@ -150,6 +150,7 @@ pub fn new_idea(idea: InboxIdea, inbox: Option<InboxFile>) -> Result<NewIdea, Ba
         priority: idea.priority.unwrap_or_default(),
         profile,
         inbox,
+        review: idea.review.unwrap_or_default(),
     })
 }
 

@@ -26,6 +26,8 @@ pub struct InboxIdea {
     pub priority: Option<i64>,
     /// Name of a profile; `None` if the file sets none.
     pub profile: Option<String>,
+    /// Whether a person must approve its work; `None` if the file does not say.
+    pub review: Option<bool>,
 }
 
 /// Why a file is not a valid idea.
@@ -58,7 +60,7 @@ pub enum InboxProblem {
     #[error("the front matter starts here, but has no closing `---`; add one")]
     NotClosed,
     /// The key is not defined.
-    #[error("unknown key `{key}`; {}known: after, tags, priority, profile",
+    #[error("unknown key `{key}`; {}known: after, tags, priority, profile, review",
         nearest.map(|n| format!("did you mean `{n}`? ")).unwrap_or_default())]
     UnknownKey {
         key: String,
@@ -159,7 +161,7 @@ fn front_matter(lines: &[&str]) -> Result<(InboxIdea, usize), InboxError> {
     Ok((idea, end + 1))
 }
 
-const KEYS: [&str; 4] = ["after", "tags", "priority", "profile"];
+const KEYS: [&str; 5] = ["after", "tags", "priority", "profile", "review"];
 
 fn key_and_value<'a>(
     content: &'a str,
@@ -213,6 +215,12 @@ fn set(idea: &mut InboxIdea, key: &'static str, value: Value) -> Result<(), Bad>
             };
             let text = one(key, value, allowed)?;
             idea.priority = Some(number(&text).ok_or_else(|| bad(key, &text, allowed))?);
+        }
+        "review" => {
+            let allowed = "use true or false";
+            let text = one(key, value, allowed)?;
+            let parsed = text.parse().map_err(|_| bad(key, &text, allowed))?;
+            idea.review = Some(parsed);
         }
         _ => {
             let allowed = "use the name of a configured profile";
@@ -302,13 +310,14 @@ mod tests {
             tags: vec!["docs".to_owned(), "quick win".to_owned()],
             priority: Some(-5),
             profile: Some("finn".to_owned()),
+            review: Some(true),
         };
         for text in [
             "---\nafter: [idea-001, idea-002]\ntags: [docs, \"quick win\",]\npriority: \
-            -5\nprofile: finn\n---\n  Do it.\n---\nreally\n",
+            -5\nprofile: finn\nreview: true\n---\n  Do it.\n---\nreally\n",
             "\u{feff}---  \r\n# first\r\nafter:\r\n  - idea-001 # one\r\n\r\n- \
             'idea-002'\r\ntags:\r\n  - docs\r\n  - quick win\r\npriority: '-5' # low\r\nprofile: \
-            \"finn\"\r\n--- \r\n\r\n  Do it.\r\n---\r\nreally",
+            \"finn\"\r\nreview: 'true'\r\n--- \r\n\r\n  Do it.\r\n---\r\nreally",
         ] {
             assert_eq!(parse(text), Ok(expected.clone()));
         }

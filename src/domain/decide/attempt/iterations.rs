@@ -91,8 +91,24 @@ pub(crate) fn may_start(plan: &Plan<'_>) -> bool {
 
 /// Whether limits and budget allow another iteration.
 pub(crate) fn has_another(state: &State, attempt: &Attempt, settings: &Settings) -> bool {
-    let limits = has_iterations_left(attempt, settings) && has_time_left(attempt, settings);
-    limits && budget::has_another(state, attempt, settings)
+    used_up(state, attempt, settings).is_none()
+}
+
+/// The limit that allows no other iteration.
+pub(crate) fn used_up(
+    state: &State,
+    attempt: &Attempt,
+    settings: &Settings,
+) -> Option<&'static str> {
+    if !has_iterations_left(attempt, settings) {
+        Some("its iterations (completion.maxIterations)")
+    } else if !has_time_left(attempt, settings) {
+        Some("its time (agents.timeoutMinutes)")
+    } else if !budget::has_another(state, attempt, settings) {
+        Some("its budget")
+    } else {
+        None
+    }
 }
 
 fn has_iterations_left(attempt: &Attempt, settings: &Settings) -> bool {

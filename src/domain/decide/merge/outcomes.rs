@@ -6,6 +6,7 @@
 
 use super::conflict::{back_to_work, conflicted, may_resolve};
 use super::queue::{next_check, request_finish};
+use super::review;
 use crate::domain::command::TargetChoice;
 use crate::domain::decide::attempt::outcomes::{ask_end, fail};
 use crate::domain::decide::attempt::run_end::{failure_of, is_stopped, run_ended};
@@ -324,9 +325,17 @@ fn is_checked(state: &State, entry: &MergeEntry) -> bool {
     settings.is_some_and(|settings| next_check(entry, settings).is_none())
 }
 
-fn entry_of<'a>(plan: &Plan<'a>, id: &IdeaId, verb: &str) -> Result<&'a MergeEntry, Rejection> {
-    let idea = known(plan.state, id)?;
-    plan.entry(id).ok_or_else(|| Rejection::NotNow {
+/// The entry of an idea, for a command about its merge: `verb`.
+///
+/// # Errors
+/// There is no such idea, or it is not in the merge queue.
+pub fn entry_of<'a>(
+    state: &'a State,
+    id: &IdeaId,
+    verb: &str,
+) -> Result<&'a MergeEntry, Rejection> {
+    let idea = known(state, id)?;
+    state.entry(id).ok_or_else(|| Rejection::NotNow {
         what: format!("{verb} the merge of {id}"),
         why: format!(
             "the idea {}, so it is not in the merge queue",
@@ -359,9 +368,15 @@ pub(crate) fn look_again(plan: &mut Plan<'_>) {
 }
 
 pub(crate) fn retry(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> {
-    let entry = entry_of(plan, id, "retry")?;
+    let entry = entry_of(plan.state, id, "retry")?;
+    if entry.is_in_review() {
+        return Err(review::asked_for(
+            &format!("retry the merge of {id}"),
+            entry,
+        ));
+    }
     match entry.phase {
-        MergePhase::Queued if entry.held || entry.waits.is_some() || entry.not_before.is_some() => {
+        MergePhase::Queued if entry.waits.is_some() || entry.not_before.is_some() => {
             plan.emit(MergeReleased { id: id.clone() });
         }
         MergePhase::Person => {
@@ -380,7 +395,7 @@ pub(crate) fn retry(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> {
 }
 
 pub(crate) fn resolve(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> {
-    let entry = entry_of(plan, id, "resolve")?;
+    let entry = entry_of(plan.state, id, "resolve")?;
     if entry.phase != MergePhase::Person {
         return Err(Rejection::NotNow {
             what: format!("resolve the merge of {id}"),
