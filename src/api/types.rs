@@ -283,7 +283,8 @@ pub struct Edited {
     /// The sequence number of the change's last event, or of the log's last event if nothing
     /// changed.
     pub seq: u64,
-    /// A note that a running agent continues with the old text.
+    /// A note that a running agent continues as before: with the old text, or though its idea is
+    /// held.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub note: Option<String>,

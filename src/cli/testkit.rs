@@ -10,14 +10,14 @@ use crate::domain::event::{
     ClockWentBack, ConflictLaidOut, ConflictSettled, DaemonStarted, EffectFinished,
     EffectRequested, EndingAsked, Event, GateFailed, GatePassed, GateStarted, HookApproved,
     HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut, IdeaAdded,
-    IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaLanded, IdeaRetried, IterationJudged,
-    IterationStarted, Learned, LostEvents, Mark, MergeBuilt, MergeConflicted, MergeMoved,
-    MergeQueued, MergeReleased, MergeReturned, MessageQueued, ModeSet, PauseLifted, PauseSet,
-    PhaseChanged, RepairWay, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned,
-    RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SettingsLoaded, SignalSeen,
-    StateRepaired, StateRestored, TargetRewritten, TargetSeen, TargetSettled, TaskSet,
-    VerifyPassed, VerifyReady, VerifyStarted, WarningCleared, WarningRaised, WorkSaved,
-    WorktreeReady,
+    IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried,
+    IdeaUnheld, IterationJudged, IterationStarted, Learned, LostEvents, Mark, MergeBuilt,
+    MergeConflicted, MergeMoved, MergeQueued, MergeReleased, MergeReturned, MessageQueued, ModeSet,
+    PauseLifted, PauseSet, PhaseChanged, RepairWay, ResolverFailed, RollbackAbandoned,
+    RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted,
+    SettingsLoaded, SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen,
+    TargetSettled, TaskSet, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared,
+    WarningRaised, WorkSaved, WorktreeReady,
 };
 use crate::domain::evolve::evolve;
 use crate::domain::hook::HookName;
@@ -230,6 +230,8 @@ fn idea_events() -> Vec<Event> {
             id: id(),
             profile: Some(profile()),
         }),
+        Event::IdeaHeld(IdeaHeld { id: id() }),
+        Event::IdeaUnheld(IdeaUnheld { id: id() }),
         Event::IdeaClaimed(IdeaClaimed {
             id: id(),
             agent: agent(),

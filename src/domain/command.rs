@@ -104,6 +104,16 @@ pub enum Command {
         /// Profile to use; `None` for the idea's own or the default.
         profile: Option<ProfileName>,
     },
+    /// Do not start this idea, or start it again, until it is released.
+    HoldIdea {
+        /// The idea.
+        id: IdeaId,
+    },
+    /// Let a held idea start again.
+    UnholdIdea {
+        /// The idea.
+        id: IdeaId,
+    },
     /// Stop an agent; its idea becomes pending again and its worktree is kept.
     StopAgent {
         /// The agent.

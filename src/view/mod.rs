@@ -22,7 +22,7 @@ use std::fmt;
 
 pub use agent::{AgentView, MessageView, agent, agents};
 pub use idea::{
-    IdeaDetail, IdeaView, edited, idea, idea_detail, ideas, ideas_open_first, status_verb,
+    IdeaDetail, IdeaView, edited, held, idea, idea_detail, ideas, ideas_open_first, status_verb,
 };
 pub use idle::{Rest, rest};
 pub use learnings::{LearningView, SourceView, learnings};

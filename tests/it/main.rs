@@ -22,6 +22,7 @@ mod doctor;
 mod doctor_lost_end;
 mod external_changes;
 mod harness;
+mod holding_ideas;
 mod hook_storm;
 mod hooks;
 mod inbox_config_and_exports;

@@ -37,6 +37,8 @@ pub(super) fn all() -> OpenApiRouter<Arc<ApiContext>> {
         .routes(routes!(ideas::retry))
         .routes(routes!(ideas::cancel))
         .routes(routes!(ideas::assign))
+        .routes(routes!(ideas::hold))
+        .routes(routes!(ideas::unhold))
         .routes(routes!(agents::list))
         .routes(routes!(agents::show))
         .routes(routes!(agents::stop))

@@ -242,9 +242,15 @@ impl Access {
             Self::Daemon(daemon) => daemon.execute(command),
             Self::Offline(paths) => {
                 let mut answer = answer(&offline::execute(paths, command)?);
-                if let Command::EditIdea { id, .. } = command
-                    && let Some(note) = view::edited(&offline::read(paths)?, id)
-                {
+                let state = offline::read(paths)?;
+                let note = if let Command::EditIdea { id, .. } = command {
+                    view::edited(&state, id)
+                } else if let Command::HoldIdea { id } = command {
+                    view::held(&state, id)
+                } else {
+                    None
+                };
+                if let Some(note) = note {
                     answer["note"] = note.into();
                 }
                 Ok(answer)

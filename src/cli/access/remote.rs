@@ -162,6 +162,8 @@ fn request(command: &Command) -> Option<Request> {
         Command::AssignIdea { id, profile } => {
             post(format!("ideas/{id}/assign"), json!({ "profile": profile }))
         }
+        Command::HoldIdea { id } => post(format!("ideas/{id}/hold"), nothing()),
+        Command::UnholdIdea { id } => post(format!("ideas/{id}/unhold"), nothing()),
         Command::StopAgent { id } => post(format!("agents/{id}/stop"), nothing()),
         Command::RedirectAgent {
             id,

@@ -198,13 +198,14 @@ mod tests {
     #[test]
     fn the_commands_are_those_of_the_contract() {
         let paths: Vec<String> = all().into_iter().map(|(path, _)| path).collect();
-        let expected = "init, demo, start, stop, status, idea add, idea list, idea show, idea \
-            edit, idea retry, idea cancel, idea assign, agent list, agent show, agent logs, agent \
-            stop, agent redirect, agent say, pause, resume, merge list, merge retry, merge \
-            resolve, merge target, checkpoint create, checkpoint list, checkpoint show, checkpoint \
-            delete, rollback, hooks list, hooks run, hooks approve, memory log, report, log, \
-            events, replay, wait, config show, config check, config schema, config trust-git, \
-            doctor, clean, service install, service uninstall, completions";
+        let expected = "init, demo, start, stop, status, idea add, idea list, idea show, \
+            idea edit, idea retry, idea cancel, idea assign, idea hold, idea unhold, agent list, \
+            agent show, agent logs, agent stop, agent redirect, agent say, pause, resume, merge \
+            list, merge retry, merge resolve, merge target, checkpoint create, checkpoint list, \
+            checkpoint show, checkpoint delete, rollback, hooks list, hooks run, hooks approve, \
+            memory log, report, log, events, replay, wait, config show, config check, config \
+            schema, config trust-git, doctor, clean, service install, service uninstall, \
+            completions";
         let expected: Vec<String> = expected
             .split(", ")
             .map(|path| format!("swarm {path}"))

@@ -63,6 +63,8 @@ pub fn interest(event: &Event) -> Interest {
         | Event::IdeaRetried(_)
         | Event::IdeaCancelled(_)
         | Event::IdeaAssigned(_)
+        | Event::IdeaHeld(_)
+        | Event::IdeaUnheld(_)
         | Event::IdeaClaimed(_)
         | Event::AccountHeld(_)
         | Event::AccountFreed(_)

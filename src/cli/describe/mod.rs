@@ -25,14 +25,14 @@ use crate::domain::event::{
     CheckpointDeleted, CheckpointMade, ClockWentBack, ConflictLaidOut, ConflictSettled,
     DaemonStarted, EffectFinished, EffectRequested, EndingAsked, Event, GateFailed, GatePassed,
     GateStarted, HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted,
-    HookTimedOut, IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaLanded,
-    IdeaRetried, IterationJudged, IterationStarted, Learned, Mark, MergeBuilt, MergeConflicted,
-    MergeMoved, MergeQueued, MergeReleased, MergeReturned, MessageQueued, ModeSet, PauseLifted,
-    PauseSet, PhaseChanged, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned,
-    RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SessionBegan, SessionDropped,
-    SettingsLoaded, SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen,
-    TargetSettled, TaskSet, UsageSeen, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared,
-    WarningRaised, WorkSaved, WorktreeReady,
+    HookTimedOut, IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaHeld,
+    IdeaLanded, IdeaRetried, IdeaUnheld, IterationJudged, IterationStarted, Learned, Mark,
+    MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeReleased, MergeReturned,
+    MessageQueued, ModeSet, PauseLifted, PauseSet, PhaseChanged, ResolverFailed, RollbackAbandoned,
+    RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted,
+    SessionBegan, SessionDropped, SettingsLoaded, SignalSeen, StateRepaired, StateRestored,
+    TargetRewritten, TargetSeen, TargetSettled, TaskSet, UsageSeen, VerifyPassed, VerifyReady,
+    VerifyStarted, WarningCleared, WarningRaised, WorkSaved, WorktreeReady,
 };
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::state::Task;
@@ -179,6 +179,8 @@ fn describe_event(event: &Event) -> String {
             Some(profile) => format!("{id} assigned to profile {profile}"),
             None => format!("{id} assigned"),
         },
+        Event::IdeaHeld(IdeaHeld { id }) => format!("{id} held: it does not start"),
+        Event::IdeaUnheld(IdeaUnheld { id }) => format!("{id} may start again"),
         Event::IdeaClaimed(IdeaClaimed {
             id, agent, attempt, ..
         }) => format!("{agent} takes {id}, attempt {attempt}"),

@@ -78,6 +78,8 @@ pub fn tone(event: &Event) -> Tone {
         | Event::IdeaRetried(_)
         | Event::IdeaCancelled(_)
         | Event::IdeaAssigned(_)
+        | Event::IdeaHeld(_)
+        | Event::IdeaUnheld(_)
         | Event::IterationExcused(_)
         | Event::SessionDropped(_)
         | Event::AccountHeld(_)

@@ -135,6 +135,8 @@ fn names(event: &Event) -> Names<'_> {
         Event::IdeaRetried(it) => Names::idea(&it.id),
         Event::IdeaCancelled(it) => Names::idea(&it.id),
         Event::IdeaAssigned(it) => Names::idea(&it.id),
+        Event::IdeaHeld(it) => Names::idea(&it.id),
+        Event::IdeaUnheld(it) => Names::idea(&it.id),
         Event::IdeaLanded(it) => Names::idea(&it.id),
         Event::MergeMoved(it) => Names::idea(&it.id),
         Event::MergeReleased(it) => Names::idea(&it.id),

@@ -47,6 +47,12 @@ fn tone_of_status(word: &str) -> Tone {
     status.map_or(Tone::Plain, |status| status_tone(*status))
 }
 
+/// The status of an idea, and whether it is held.
+fn status_words(idea: &Value) -> String {
+    let held = if idea["held"] == true { ", held" } else { "" };
+    format!("{}{held}", text(idea, "status"))
+}
+
 /// When a time was, or will be, relative to `now`; empty if the view has none.
 fn when(view: &Value, key: &str, now: Timestamp) -> String {
     let relative = |at| {
@@ -227,7 +233,11 @@ pub fn counts(output: &Output, status: &Value) -> String {
     if parts.is_empty() {
         return "no ideas yet\n  -> add one: swarm idea add \"...\"".into();
     }
-    format!("ideas: {}", parts.join(", "))
+    let held = match number(status, "ideasHeld") {
+        0 => String::new(),
+        held => format!("; {held} held"),
+    };
+    format!("ideas: {}{held}", parts.join(", "))
 }
 
 fn working(output: &Output, agents: &[Value], busy: &[Value], now: Timestamp) -> Vec<String> {
@@ -308,7 +318,7 @@ pub fn idea(output: &Output, idea: &Value, now: Timestamp) -> Vec<String> {
     let mut page = vec![format!(
         "{}  {}",
         output.paint(Tone::Strong, &safe(text(idea, "id"))),
-        output.paint(tone_of_status(status), &safe(status))
+        output.paint(tone_of_status(status), &safe(&status_words(idea)))
     )];
     page.extend(fields(output, &idea_fields(idea, now)));
     page.push(String::new());

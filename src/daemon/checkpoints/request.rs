@@ -153,6 +153,8 @@ impl Wanted {
             | Command::RetryIdea { .. }
             | Command::CancelIdea { .. }
             | Command::AssignIdea { .. }
+            | Command::HoldIdea { .. }
+            | Command::UnholdIdea { .. }
             | Command::StopAgent { .. }
             | Command::RedirectAgent { .. }
             | Command::SayToAgent { .. }

@@ -48,6 +48,8 @@ pub fn command(state: &State, command: &Command, now: Timestamp) -> Result<Vec<E
         Command::RetryIdea { id } => ideas::retry(&mut plan, id)?,
         Command::CancelIdea { id } => ideas::cancel(&mut plan, id)?,
         Command::AssignIdea { id, profile } => ideas::assign(&mut plan, id, profile.as_ref())?,
+        Command::HoldIdea { id } => ideas::hold(&mut plan, id)?,
+        Command::UnholdIdea { id } => ideas::unhold(&mut plan, id)?,
         Command::StopAgent { id } => agents::stop(&mut plan, id)?,
         Command::RedirectAgent {
             id,

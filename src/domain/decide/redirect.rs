@@ -131,6 +131,9 @@ fn idea_can_come(state: &State, to: &IdeaId, idea: &Idea) -> Result<(), Obstacle
             return Err((why, format!("retry it first: swarm idea retry {to}")));
         }
     }
+    if idea.held {
+        return Err(("it is held".into(), format!("swarm idea unhold {to}")));
+    }
     if let Some(reserved) = &idea.reserved {
         let from = &reserved.from;
         let why = format!("{from} was redirected to it");

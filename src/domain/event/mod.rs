@@ -95,6 +95,10 @@ pub enum Event {
     IdeaCancelled(IdeaCancelled),
     /// A person assigned the idea: it starts even in semi-auto mode.
     IdeaAssigned(IdeaAssigned),
+    /// A person holds the idea: it does not start until it is released.
+    IdeaHeld(IdeaHeld),
+    /// A held idea may start again.
+    IdeaUnheld(IdeaUnheld),
 
     /// An agent claimed an idea.
     IdeaClaimed(IdeaClaimed),

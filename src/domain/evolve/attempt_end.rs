@@ -46,6 +46,7 @@ pub(super) fn end(state: &mut State, at: Timestamp, ended: &AttemptEnded) {
     with_idea(state, &attempt.idea.clone(), at, |idea| {
         idea.status = *status;
         idea.not_before = *not_before;
+        idea.held &= !matches!(status, IdeaStatus::Done | IdeaStatus::Cancelled);
         idea.assigned &= is_nobodys_decision(*end) && *status == IdeaStatus::Pending;
         if message.is_some() {
             idea.last_error = message.as_deref().map(Into::into);

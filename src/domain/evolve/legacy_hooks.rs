@@ -128,6 +128,8 @@ pub(crate) fn about(state: &State, at: Timestamp, event: &Event) -> Vec<Call> {
         | Event::IdeaRetried(_)
         | Event::IdeaCancelled(_)
         | Event::IdeaAssigned(_)
+        | Event::IdeaHeld(_)
+        | Event::IdeaUnheld(_)
         | Event::IdeaClaimed(_)
         | Event::AttemptMoved(_)
         | Event::WorktreeReady(_)

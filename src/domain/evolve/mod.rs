@@ -65,6 +65,8 @@ fn fold(state: &mut State, at: Timestamp, event: &Event) {
         Event::IdeaRetried(retried) => idea::retry(state, at, retried),
         Event::IdeaCancelled(cancelled) => idea::cancel(state, at, cancelled),
         Event::IdeaAssigned(assigned) => idea::assign(state, at, assigned),
+        Event::IdeaHeld(held) => idea::hold(state, at, held),
+        Event::IdeaUnheld(unheld) => idea::unhold(state, at, unheld),
         Event::IdeaLanded(landed) => idea::land(state, at, landed),
 
         Event::IdeaClaimed(claimed) => attempt::claim(state, at, claimed),

@@ -44,6 +44,8 @@ pub(crate) fn help(state: &State) -> Vec<Command> {
             help.push(Command::SayToAgent { id, text });
         }
     }
+    let held = state.ideas.iter().filter(|(_, idea)| idea.held);
+    help.extend(held.map(|(id, _)| Command::UnholdIdea { id: id.clone() }));
     // What is complete must not wait for ever behind what will not be done.
     for (id, idea) in state.ideas.iter().filter(|_| !state.queue.is_empty()) {
         let id = id.clone();
@@ -125,6 +127,12 @@ pub(crate) fn some_command(state: &State, choices: &mut Choices) -> Command {
             let mode = [Mode::Autopilot, Mode::SemiAuto][choices.pick(2)];
             Command::SetMode { mode }
         }
+        40 => Command::HoldIdea {
+            id: some_idea(state, choices),
+        },
+        41 => Command::UnholdIdea {
+            id: some_idea(state, choices),
+        },
         _ => some_redirect(state, choices),
     }
 }

@@ -19,14 +19,14 @@ use crate::domain::event::{
     ClockWentBack, ConflictLaidOut, ConflictSettled, DaemonStarted, EffectFinished,
     EffectRequested, EndingAsked, Event, FoundLanding, GateFailed, GatePassed, GateStarted,
     HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut,
-    IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaLanded, IdeaRetried,
-    IterationJudged, IterationStarted, Learned, LostEvents, Mark, MergeBuilt, MergeConflicted,
-    MergeMoved, MergeQueued, MergeReleased, MergeReturned, MessageQueued, ModeSet, PauseLifted,
-    PauseSet, PhaseChanged, RepairWay, ResolverFailed, RollbackAbandoned, RollbackBegun,
-    RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted,
-    SettingsLoaded, SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen,
-    TargetSettled, TaskSet, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared,
-    WarningRaised, WorkSaved, WorktreeReady,
+    IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaHeld, IdeaLanded,
+    IdeaRetried, IdeaUnheld, IterationJudged, IterationStarted, Learned, LostEvents, Mark,
+    MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeReleased, MergeReturned,
+    MessageQueued, ModeSet, PauseLifted, PauseSet, PhaseChanged, RepairWay, ResolverFailed,
+    RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited,
+    RunEnded, RunStarted, SettingsLoaded, SignalSeen, StateRepaired, StateRestored,
+    TargetRewritten, TargetSeen, TargetSettled, TaskSet, VerifyPassed, VerifyReady, VerifyStarted,
+    WarningCleared, WarningRaised, WorkSaved, WorktreeReady,
 };
 use crate::domain::hook::{HookName, HookSettings};
 use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, RunId};
@@ -169,6 +169,8 @@ fn idea_samples() -> Vec<Event> {
             id: id.clone(),
             profile: None,
         }),
+        Event::IdeaHeld(IdeaHeld { id: id.clone() }),
+        Event::IdeaUnheld(IdeaUnheld { id: id.clone() }),
         Event::IdeaClaimed(IdeaClaimed {
             id: id.clone(),
             agent: agent(1),

@@ -174,6 +174,8 @@ pub(super) fn about_an_idea() -> Vec<(&'static str, Command)> {
                 profile: None,
             },
         ),
+        ("hold", Command::HoldIdea { id: id.clone() }),
+        ("unhold", Command::UnholdIdea { id: id.clone() }),
         ("stop", Command::StopAgent { id: of.clone() }),
         (
             "say",
