@@ -177,6 +177,13 @@ pub enum Command {
         /// Target commit that the person confirmed; if it has moved, nothing is done.
         from: Option<Oid>,
     },
+    /// Take back the last rollback, cancellation or redirect.
+    Undo {
+        /// Number of the action, as shown to the person; if it is not the last one, nothing is done.
+        seq: u64,
+        /// For a rollback: target commit that the person confirmed.
+        from: Option<Oid>,
+    },
     /// Approve a hook that an agent's landed work changed.
     ApproveHook {
         /// Name of the hook.

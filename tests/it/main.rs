@@ -55,4 +55,5 @@ mod shutdown;
 mod steering;
 mod stuck;
 mod syscalls;
+mod undo;
 mod unusual_names;

@@ -9,6 +9,7 @@ mod merges;
 mod report;
 mod resolution;
 mod swarm;
+mod undo;
 
 use std::sync::Arc;
 
@@ -32,6 +33,7 @@ pub(super) fn all() -> OpenApiRouter<Arc<ApiContext>> {
         .routes(routes!(swarm::reload))
         .routes(routes!(swarm::clean))
         .routes(routes!(swarm::shutdown))
+        .routes(routes!(undo::preview, undo::undo))
         .routes(routes!(ideas::list, ideas::add))
         .routes(routes!(ideas::show, ideas::edit))
         .routes(routes!(ideas::retry))

@@ -227,6 +227,14 @@ impl Access {
         }
     }
 
+    /// `undo --dry-run --json`.
+    pub fn undo(&mut self) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(daemon) => daemon.get("undo"),
+            Self::Offline(paths) => to_value(&view::undo(&offline::read(paths)?)),
+        }
+    }
+
     /// Removes old output and leftovers: `clean --json`.
     pub fn clean(&mut self, dry_run: bool) -> Result<Value, CliError> {
         match self {

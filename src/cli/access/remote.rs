@@ -193,6 +193,7 @@ fn request(command: &Command) -> Option<Request> {
             format!("checkpoints/{name}/rollback"),
             json!({ "pause": pause, "from": from }),
         ),
+        Command::Undo { seq, from } => post("undo".into(), json!({ "seq": seq, "from": from })),
         Command::ApproveHook { hook, content } => post(
             format!("hooks/{hook}/approve"),
             json!({ "content": content }),

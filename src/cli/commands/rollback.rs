@@ -171,7 +171,7 @@ fn wants_to_go_on(
 }
 
 /// Refuses a rollback that is not possible now, before asking about it.
-fn refuse(preview: &Value, name: &CheckpointName) -> Result<(), CliError> {
+pub(super) fn refuse(preview: &Value, name: &CheckpointName) -> Result<(), CliError> {
     let dry_run = format!("see what it would change: swarm rollback {name} --dry-run");
     if let Some(problem) = preview["problem"].as_str() {
         return Err(CliError::refused(format!(
@@ -235,7 +235,7 @@ const SECTIONS: [Section; 6] = [
     ("your uncommitted files in the way", "dirtyFiles", file_line),
 ];
 
-fn page(preview: &Value, resume: bool) -> Vec<String> {
+pub(super) fn page(preview: &Value, resume: bool) -> Vec<String> {
     let commit: String = text(preview, "commit").chars().take(10).collect();
     let mut page = vec![format!(
         "a rollback to {} ({commit}) changes this:",

@@ -64,6 +64,8 @@ pub fn interest(event: &Event) -> Interest {
         | Event::IdeaCancelled(_)
         | Event::IdeaAssigned(_)
         | Event::IdeaHeld(_)
+        | Event::CancelUndone(_)
+        | Event::RedirectUndone(_)
         | Event::IdeaUnheld(_)
         | Event::IdeaClaimed(_)
         | Event::AccountHeld(_)
@@ -126,6 +128,8 @@ pub fn interest(event: &Event) -> Interest {
         | Event::RollbackStepped(_)
         | Event::HookOwed(_)
         | Event::HookAsked(_)
+        | Event::UndoRecorded(_)
+        | Event::WorkRescued(_)
         | Event::EffectRequested(_) => Plumbing,
     }
 }

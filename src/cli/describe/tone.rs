@@ -60,6 +60,8 @@ pub fn tone(event: &Event) -> Tone {
         | Event::HookAsked(_)
         | Event::HookStarted(_)
         | Event::HookCutOff(_)
+        | Event::UndoRecorded(_)
+        | Event::WorkRescued(_)
         | Event::EffectRequested(_) => Tone::Dim,
         Event::AttemptEnded(_)
         | Event::SignalSeen(_)
@@ -79,6 +81,8 @@ pub fn tone(event: &Event) -> Tone {
         | Event::IdeaCancelled(_)
         | Event::IdeaAssigned(_)
         | Event::IdeaHeld(_)
+        | Event::CancelUndone(_)
+        | Event::RedirectUndone(_)
         | Event::IdeaUnheld(_)
         | Event::IterationExcused(_)
         | Event::SessionDropped(_)

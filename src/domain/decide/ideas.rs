@@ -5,6 +5,7 @@
 
 use super::attempt::outcomes::ask_end;
 use super::decision::{End, Plan};
+use super::undo;
 use crate::domain::command::{IdeaEdit, InboxFile, NewIdea};
 use crate::domain::effect::{self, Effect};
 use crate::domain::event::{
@@ -13,6 +14,7 @@ use crate::domain::event::{
 use crate::domain::ids::{IdeaId, ProfileName};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase};
 use crate::domain::rejection::Rejection;
+use crate::domain::state::undo::Action;
 use crate::domain::state::{AttemptEnd, Ending, Idea, IdeaStatus, State};
 
 /// Longest text of an idea, in bytes as JSON: it must fit into a log line.
@@ -153,6 +155,7 @@ pub(super) fn cancel(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> 
         IdeaStatus::Active => cancel_active(plan, id),
         IdeaStatus::Merging => cancel_merging(plan, id, idea)?,
         IdeaStatus::Pending | IdeaStatus::Blocked | IdeaStatus::Failed | IdeaStatus::Timeout => {
+            undo::record(plan, Action::Cancel { idea: id.clone() });
             plan.emit(IdeaCancelled { id: id.clone() });
         }
     }
@@ -161,6 +164,9 @@ pub(super) fn cancel(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> 
 
 fn cancel_active(plan: &mut Plan<'_>, id: &IdeaId) {
     if let Some((agent, attempt)) = plan.state.attempt_at(id) {
+        if attempt.ending != Some(Ending::Cancelled) {
+            undo::record(plan, Action::Cancel { idea: id.clone() });
+        }
         ask_end(plan, agent, attempt, Ending::Cancelled);
     }
 }

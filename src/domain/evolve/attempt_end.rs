@@ -1,7 +1,7 @@
 //! Folds the end of an attempt: what its idea becomes, what is kept, and which cleanup is owed.
 
 use super::idea::{audit, unused, with_idea};
-use super::redirect;
+use super::{redirect, undo};
 use crate::domain::effect::{KeptWorktree, Landing};
 use crate::domain::event::AttemptEnded;
 use crate::domain::ids::AgentId;
@@ -37,6 +37,10 @@ pub(super) fn end(state: &mut State, at: Timestamp, ended: &AttemptEnded) {
     state.ended.insert(agent.clone(), over);
     if *end == AttemptEnd::Stopped {
         redirect::unreserve(state, agent, &attempt);
+    }
+    if *end == AttemptEnd::Cancelled {
+        let left = keep(agent, attempt.clone(), false);
+        undo::keep_cancelled(state, &attempt.idea, left);
     }
     let handed_over = redirect::hand_over(state, at, agent, &attempt, *end);
     let to = attempt

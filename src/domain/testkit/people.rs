@@ -133,6 +133,10 @@ pub(crate) fn some_command(state: &State, choices: &mut Choices) -> Command {
         41 => Command::UnholdIdea {
             id: some_idea(state, choices),
         },
+        42 => Command::Undo {
+            seq: state.last_undoable().map_or(0, |last| last.seq),
+            from: None,
+        },
         _ => some_redirect(state, choices),
     }
 }

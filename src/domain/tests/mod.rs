@@ -23,4 +23,5 @@ mod sessions;
 mod stuck;
 mod table;
 mod torn_batches;
+mod undo;
 mod usage;

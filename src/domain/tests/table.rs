@@ -299,32 +299,32 @@ fn all_commands_about_an_idea_in_all_situations() {
     }
     let columns: Vec<&str> = about_an_idea().iter().map(|(name, _)| *name).collect();
     assert_snapshot!(table(&rows, &columns), @r"
-                              edit      retry     cancel    assign    stop      say       m-retry   m-resolve
-    pending                   yes       -         yes       yes       unknown   unknown   no        no
-    pending, after a crash    yes       yes       yes       yes       ended     ended     no        no
-    preparing                 yes       no        yes       no        yes       yes       no        no
-    working                   yes       no        yes       no        yes       yes       no        no
-    gating, sealed now        yes       no        yes       no        yes       yes       no        no
-    gating                    yes       no        yes       no        yes       yes       no        no
-    stopping                  yes       no        yes       no        -         yes       no        no
-    waits for a person        yes       yes       yes       no        yes       yes       no        no
-    backoff                   yes       no        yes       no        yes       yes       no        no
-    catches up                yes       no        yes       no        yes       yes       no        no
-    queued, held              no        no        yes       no        no        yes       yes       no
-    queued, waits             no        no        yes       no        no        yes       yes       no
-    building                  no        no        no        no        no        yes       -         no
-    conflict, laid out now    no        no        yes       no        no        yes       -         no
-    resolver works            no        no        yes       no        no        yes       -         no
-    resolved, concluded now   no        no        yes       no        no        yes       -         no
-    conflict for a person     no        no        yes       no        no        yes       yes       yes
-    target rewritten          no        no        yes       no        no        yes       -         no
-    verifying                 no        no        no        no        no        yes       -         no
-    landing                   no        no        no        no        no        yes       -         no
-    done                      no        no        no        no        ended     ended     no        no
-    blocked                   yes       yes       yes       no        ended     ended     no        no
-    failed                    yes       yes       yes       no        ended     ended     no        no
-    timeout                   yes       yes       yes       no        ended     ended     no        no
-    cancelled                 yes       yes       -         no        unknown   unknown   no        no
+                              edit      retry     cancel    assign    hold      unhold    stop      say       m-retry   m-resolve
+    pending                   yes       -         yes       yes       yes       -         unknown   unknown   no        no
+    pending, after a crash    yes       yes       yes       yes       yes       -         ended     ended     no        no
+    preparing                 yes       no        yes       no        yes       -         yes       yes       no        no
+    working                   yes       no        yes       no        yes       -         yes       yes       no        no
+    gating, sealed now        yes       no        yes       no        yes       -         yes       yes       no        no
+    gating                    yes       no        yes       no        yes       -         yes       yes       no        no
+    stopping                  yes       no        yes       no        yes       -         -         yes       no        no
+    waits for a person        yes       yes       yes       no        yes       -         yes       yes       no        no
+    backoff                   yes       no        yes       no        yes       -         yes       yes       no        no
+    catches up                yes       no        yes       no        yes       -         yes       yes       no        no
+    queued, held              no        no        yes       no        yes       -         no        yes       yes       no
+    queued, waits             no        no        yes       no        yes       -         no        yes       yes       no
+    building                  no        no        no        no        yes       -         no        yes       -         no
+    conflict, laid out now    no        no        yes       no        yes       -         no        yes       -         no
+    resolver works            no        no        yes       no        yes       -         no        yes       -         no
+    resolved, concluded now   no        no        yes       no        yes       -         no        yes       -         no
+    conflict for a person     no        no        yes       no        yes       -         no        yes       yes       yes
+    target rewritten          no        no        yes       no        yes       -         no        yes       -         no
+    verifying                 no        no        no        no        yes       -         no        yes       -         no
+    landing                   no        no        no        no        yes       -         no        yes       -         no
+    done                      no        no        no        no        no        -         ended     ended     no        no
+    blocked                   yes       yes       yes       no        no        -         ended     ended     no        no
+    failed                    yes       yes       yes       no        no        -         ended     ended     no        no
+    timeout                   yes       yes       yes       no        no        -         ended     ended     no        no
+    cancelled                 yes       yes       -         no        no        -         unknown   unknown   no        no
     ");
 }
 
