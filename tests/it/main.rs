@@ -25,6 +25,7 @@ mod harness;
 mod holding_ideas;
 mod hook_storm;
 mod hooks;
+mod idea_story;
 mod inbox_config_and_exports;
 mod interrupted_runs;
 mod interventions;

@@ -14,7 +14,8 @@ use crate::cli::clock;
 use crate::cli::confirm::agree;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Kind};
-use crate::cli::json::text;
+use crate::cli::event_log::idea_story;
+use crate::cli::json::{text, to_value};
 use crate::cli::new_ideas;
 use crate::cli::output::write_page;
 use crate::cli::render;
@@ -32,7 +33,7 @@ pub enum Idea {
     Add(Add),
     /// List the ideas.
     List(List),
-    /// Show one idea with its history.
+    /// Show one idea: what it is, what happened in each attempt, and where the output is.
     Show(Show),
     /// Change ideas that have not landed.
     Edit(Edit),
@@ -468,14 +469,17 @@ fn list(args: &List, context: &mut Context) -> Result<(), CliError> {
 }
 
 fn show(args: &Show, context: &mut Context) -> Result<(), CliError> {
-    let idea = context.with_access(|access| {
+    let (id, mut idea) = context.with_access(|access| {
         let id = access.idea_id(&args.id)?;
-        access.idea(&id)
+        let idea = access.idea(&id)?;
+        Ok((id, idea))
     })?;
+    let story = idea_story::read(context, &id)?;
     if context.output.json {
+        idea["story"] = to_value(&story)?;
         return context.output.document(&idea);
     }
-    let page = render::idea(&context.output, &idea, clock::now());
+    let page = render::idea::page(&context.output, &idea, &story, clock::now());
     write_page(&mut context.output, &page)
 }
 
