@@ -29,7 +29,11 @@ const TRIES: u32 = 5;
 ///
 /// Afterwards the swarm is paused, so that nothing starts before you say so: `swarm resume`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(after_help = "\
+Afterwards swarm is paused until `swarm resume`, unless you say `--resume`. The rollback makes a \
+checkpoint first; `swarm undo` goes back to it.
+
+Examples:
   $ swarm rollback before-release --dry-run
   $ swarm rollback before-release
   $ swarm rollback 3 --yes --resume

@@ -17,16 +17,17 @@ use crate::cli::output::write_page;
 use crate::domain::command::Command;
 use crate::domain::ids::CheckpointName;
 
-/// Take back your last rollback, cancellation or redirect.
-///
-/// Shows first what it takes back and what changes. After a rollback, everything returns to where it
-/// was before it, and swarm stays paused. A cancelled idea becomes what it was, with its work. A
-/// redirected agent's idea goes on next.
-///
-/// Each further `swarm undo` takes back the action before that one; an undo itself is not among
-/// them. A landing is not taken back: use `git revert -m 1 COMMIT`, or roll back.
+/// `undo`. Works without a daemon, except for a redirect.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(after_help = "\
+It shows first what it takes back and what changes. A rollback is undone by a rollback to the \
+checkpoint that it made; swarm then stays paused. A cancelled idea becomes what it was, with its \
+work. After a redirect, the first idea goes on next.
+
+Each further `swarm undo` takes back the action before that one; an undo itself is not among them. \
+A landing is not taken back: use `git revert -m 1 COMMIT`, or roll back.
+
+Examples:
   $ swarm undo --dry-run
   $ swarm undo")]
 pub struct Undo {
