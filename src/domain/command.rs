@@ -179,7 +179,8 @@ pub enum Command {
     },
     /// Take back the last rollback, cancellation or redirect.
     Undo {
-        /// Number of the action, as shown to the person; if it is not the last one, nothing is done.
+        /// Number of the action, as shown to the person; unless it is the last one, nothing is
+        /// done.
         seq: u64,
         /// For a rollback: target commit that the person confirmed.
         from: Option<Oid>,

@@ -24,8 +24,8 @@ pub(super) async fn preview(State(context): Context) -> Json<UndoView> {
     Json(context.handle.read(view::undo))
 }
 
-/// Take back the last rollback, cancellation or redirect. The answer to a rollback waits until it is
-/// done or abandoned.
+/// Take back the last rollback, cancellation or redirect. The answer to a rollback waits until it
+/// is done or abandoned.
 #[utoipa::path(
     post, path = "/undo", tag = "swarm", request_body = Undo,
     responses((status = 200, body = Undone),

@@ -201,8 +201,8 @@ pub struct Assign {
 /// `idea hold`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A held idea stays pending, and ideas that come after it wait. An agent that works on it goes on; the \
-hold is then for the next attempt. `start --until-idle` and `wait` do not wait for held ideas.
+A held idea stays pending, and ideas that come after it wait. An agent that works on it goes on; \
+the hold is then for the next attempt. `start --until-idle` and `wait` do not wait for held ideas.
 
 Examples:
   $ swarm idea hold idea-003
