@@ -257,7 +257,7 @@ impl Maker {
             }),
             Effect::PrepareVerify(_) => VerifyReady { warm: true }.into(),
             Effect::Land(_) => LandOutcome::Landed.into(),
-            Effect::ReleaseWorktree(_) => WorktreeReleased { kept: None }.into(),
+            Effect::ReleaseWorktree(_) => WorktreeReleased::default().into(),
             Effect::ArchiveInbox(_) => InboxArchived.into(),
             Effect::MakeCheckpoint(_)
             | Effect::DeleteCheckpoint(_)

@@ -103,6 +103,31 @@ pub struct RolledBack {
     pub safety: CheckpointName,
 }
 
+/// What to take back.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Undo {
+    /// The preview's `seq`; if something else was done since, nothing is done.
+    pub seq: u64,
+    /// For a rollback: the target's commit in the checkpoint's preview; if the target has moved
+    /// since, nothing is done.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    pub from: Option<Oid>,
+}
+
+/// The action was taken back.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Undone {
+    /// The sequence number of its last event.
+    pub seq: u64,
+    /// For a rollback: the checkpoint to roll back to in order to go forward again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Option<String>)]
+    pub safety: Option<CheckpointName>,
+}
+
 /// Changes to an idea; omitted fields stay as they are.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -309,7 +334,8 @@ pub struct Edited {
     /// The sequence number of the change's last event, or of the log's last event if nothing
     /// changed.
     pub seq: u64,
-    /// A note that a running agent continues with the old text.
+    /// A note that a running agent continues as before: with the old text, or though its idea is
+    /// held.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub note: Option<String>,

@@ -5,7 +5,7 @@
 use super::context::Context;
 use super::error::CliError;
 use super::json;
-use super::output::terminal;
+use super::output::{Output, terminal};
 
 /// Confirms a change: the answer as JSON, otherwise a message.
 pub fn confirm(
@@ -16,12 +16,17 @@ pub fn confirm(
     if context.output.json {
         return context.output.document(answer);
     }
-    context.output.note(words);
+    tell(&mut context.output, answer, words);
+    Ok(())
+}
+
+/// Says what was done, with the note that the answer may have.
+pub fn tell(output: &mut Output, answer: &serde_json::Value, words: &str) {
+    output.note(words);
     let note = json::text(answer, "note");
     if !note.is_empty() {
-        context.output.note(note);
+        output.note(note);
     }
-    Ok(())
 }
 
 /// Asks for confirmation. Without a terminal nobody can answer, so `--yes` is required.

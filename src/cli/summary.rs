@@ -66,6 +66,8 @@ pub struct Summary {
     pub failed: Vec<IdeaView>,
     /// Ideas that are pending, active or merging.
     pub waiting: Vec<IdeaView>,
+    /// Which of those are held.
+    pub held: Vec<IdeaId>,
     /// Agents that have made no commit for many iterations.
     pub stuck: Vec<Stuck>,
     /// Warnings that did not stop the run.
@@ -91,8 +93,10 @@ impl Summary {
         let done = pick(&|status| status == IdeaStatus::Done);
         let (landed, nothing_to_land) = done.into_iter().partition(|idea| idea.commit.is_some());
         let totals = used_by_all(state);
+        let held = state.ideas.open().filter(|(_, idea)| idea.held);
         Self {
             since: None,
+            held: held.map(|(id, _)| id.clone()).collect(),
             stuck: view::stuck(state),
             warnings: view::warned(state),
             landed,
@@ -160,9 +164,18 @@ impl Summary {
             let line = format!("  {}  {status}  {title}", idea.id);
             lines.push(output.paint(status_tone(idea.status), &line).into_owned());
         }
-        if !self.waiting.is_empty() {
-            let ids: Vec<&str> = self.waiting.iter().map(|idea| idea.id.as_str()).collect();
-            lines.push(format!("waiting: {}", ids.join(", ")));
+        let free = self.waiting.iter().filter(|idea| !idea.held);
+        let free: Vec<&str> = free.map(|idea| idea.id.as_str()).collect();
+        if !free.is_empty() {
+            lines.push(format!("waiting: {}", free.join(", ")));
+        }
+        if !self.held.is_empty() {
+            let ids: Vec<&str> = self.held.iter().map(IdeaId::as_str).collect();
+            lines.push(format!("held: {}", ids.join(", ")));
+            lines.push(format!(
+                "  -> to start them: swarm idea unhold {}",
+                ids.join(" ")
+            ));
         }
         for stuck in &self.stuck {
             let line = format!("stuck: {}", safe(&stuck.message));

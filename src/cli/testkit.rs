@@ -6,18 +6,11 @@ use crate::domain::command::{IdeaEdit, NewIdea, TargetChoice};
 use crate::domain::effect::{self, ConflictLevel, Effect, Purpose, Saved};
 use crate::domain::event::{
     AgentRedirected, AttemptEnded, AttemptMoved, AttemptSealed, BaselineCleared, BaselineFailed,
-    BaselinePassed, BaselineReady, BaselineStarted, CheckpointDeleted, CheckpointMade,
-    ClockWentBack, ConflictLaidOut, ConflictSettled, DaemonStarted, EffectFinished,
+    BaselinePassed, BaselineReady, BaselineStarted, CancelUndone, CheckpointDeleted,
+    CheckpointMade, ClockWentBack, ConflictLaidOut, ConflictSettled, DaemonStarted, EffectFinished,
     EffectRequested, EndingAsked, Event, GateFailed, GatePassed, GateStarted, HookApproved,
     HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut, IdeaAdded,
-    IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaLanded, IdeaRetried, IterationJudged,
-    IterationStarted, Learned, LostEvents, Mark, MergeApproved, MergeBuilt, MergeConflicted,
-    MergeMoved, MergeQueued, MergeRejected, MergeReleased, MergeReturned, MessageQueued, ModeSet,
-    PauseLifted, PauseSet, PhaseChanged, RepairWay, ResolverFailed, RollbackAbandoned,
-    RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted,
-    SettingsLoaded, SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen,
-    TargetSettled, TaskSet, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared,
-    WarningRaised, WorkSaved, WorktreeReady,
+    IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationJudged, IterationStarted, Learned, LostEvents, Mark, MergeApproved, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased, MergeReturned, MessageQueued, ModeSet, PauseLifted, PauseSet, PhaseChanged, RedirectUndone, RepairWay, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SettingsLoaded, SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen, TargetSettled, TaskSet, UndoRecorded, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared, WarningRaised, WorkRescued, WorkSaved, WorktreeReady,
 };
 use crate::domain::evolve::evolve;
 use crate::domain::hook::HookName;
@@ -29,6 +22,7 @@ use crate::domain::signal::Signal;
 use crate::domain::state::checkpoint::{
     Checkpoint, IdeaThen, Reason, Rollback, RollbackStep, SavedWork,
 };
+use crate::domain::state::undo::Action;
 use crate::domain::state::{
     AttemptEnd, Counters, Ending, Feedback, IdeaStatus, State, Task, Waits,
 };
@@ -230,6 +224,23 @@ fn idea_events() -> Vec<Event> {
             id: id(),
             profile: Some(profile()),
         }),
+        Event::UndoRecorded(UndoRecorded {
+            action: Action::Cancel { idea: id() },
+        }),
+        Event::CancelUndone(CancelUndone {
+            id: id(),
+            undoes: 7,
+        }),
+        Event::RedirectUndone(RedirectUndone {
+            agent: agent(),
+            undoes: 7,
+        }),
+        Event::WorkRescued(WorkRescued {
+            worktree: "ed-001-idea-001".into(),
+            saved: None,
+        }),
+        Event::IdeaHeld(IdeaHeld { id: id() }),
+        Event::IdeaUnheld(IdeaUnheld { id: id() }),
         Event::IdeaClaimed(IdeaClaimed {
             id: id(),
             agent: agent(),
@@ -358,6 +369,7 @@ fn ending_events() -> Vec<Event> {
             agent: agent(),
             to: IdeaId::numbered(7),
             new_worktree: true,
+            undoes: None,
         }),
         Event::WorkSaved(WorkSaved {
             agent: agent(),
@@ -407,6 +419,7 @@ fn rollback() -> Rollback {
         pause: false,
         resume: false,
         from: None,
+        undoes: None,
         step: RollbackStep::Checking,
         at: Timestamp::from_millis(0),
         ideas: BTreeMap::new(),

@@ -126,7 +126,7 @@ fn an_idea_is_edited_and_shown_with_its_history() {
     let shown = world.swarm(&["idea", "show", "idea-001"]).data;
     assert!(shown.starts_with("idea-001  cancelled\n"), "{shown}");
     assert!(
-        shown.contains("\n  -x\n") && !shown.contains("tags"),
+        shown.contains("\n  -x\n") && !shown.contains("\ntags"),
         "{shown}"
     );
     let detail = world.json(&["idea", "show", "idea-001"]);
@@ -305,7 +305,10 @@ fn both_histories_describe_a_redirect() {
             serde_json::json!([{"at": "2026-01-01T00:00:00.000Z", "what": what, "detail": detail}]);
         let idea = serde_json::json!({"id": "idea-001", "status": "pending", "history": history});
         let now = "2026-01-01T00:12:00.000Z".parse().unwrap();
-        super::render::idea(&plain(), &idea, now).pop().unwrap()
+        let story = super::event_log::idea_story::Story::default();
+        let page = super::render::idea::page(&plain(), &idea, &story, now);
+        let mut lines = page.into_iter();
+        lines.find(|line| line.contains("12 min ago")).unwrap()
     };
     assert_eq!(
         page("redirected", "idea-002"),

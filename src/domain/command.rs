@@ -112,6 +112,16 @@ pub enum Command {
         /// Profile to use; `None` for the idea's own or the default.
         profile: Option<ProfileName>,
     },
+    /// Do not start this idea, or start it again, until it is released.
+    HoldIdea {
+        /// The idea.
+        id: IdeaId,
+    },
+    /// Let a held idea start again.
+    UnholdIdea {
+        /// The idea.
+        id: IdeaId,
+    },
     /// Stop an agent; its idea becomes pending again and its worktree is kept.
     StopAgent {
         /// The agent.
@@ -187,6 +197,14 @@ pub enum Command {
         /// Whether the swarm stays paused afterwards. If not, an earlier pause ends too.
         pause: bool,
         /// Target commit that the person confirmed; if it has moved, nothing is done.
+        from: Option<Oid>,
+    },
+    /// Take back the last rollback, cancellation or redirect.
+    Undo {
+        /// Number of the action, as shown to the person; unless it is the last one, nothing is
+        /// done.
+        seq: u64,
+        /// For a rollback: target commit that the person confirmed.
         from: Option<Oid>,
     },
     /// Approve a hook that an agent's landed work changed.

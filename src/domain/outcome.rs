@@ -241,10 +241,12 @@ pub struct LeftOut {
 }
 
 /// The worktree was released.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WorktreeReleased {
     /// Directory of the git repositories that the agent had created inside it, if any.
     pub kept: Option<String>,
+    /// The work of a branch that did not land, as commits under `refs/swarm/rescue/`.
+    pub rescued: Option<Saved>,
 }
 
 /// The checkpoint no longer exists.

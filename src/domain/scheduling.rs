@@ -41,7 +41,7 @@ pub fn is_idea_unlocked(state: &State, id: &IdeaId) -> bool {
 pub fn is_ready(state: &State, idea: &Idea) -> bool {
     let wanted = state.mode() == Mode::Autopilot || idea.assigned || idea.reserved.is_some();
     let ready = idea.status == IdeaStatus::Pending && wanted && is_unlocked(state, idea);
-    ready && !is_awaiting(state, idea)
+    ready && !idea.held && !is_awaiting(state, idea)
 }
 
 /// Whether an agent redirected to it has not ended yet.
@@ -105,7 +105,7 @@ fn rank<'i>(id: &'i IdeaId, idea: &Idea, dependents: i64) -> Rank<'i> {
 }
 
 /// The pending ideas in the order in which they would start one at a time, if each landed at once.
-/// Those that wait for an idea that is not pending follow the others.
+/// Those that are held, or wait for an idea that is held or not pending, follow the others.
 pub fn line(state: &State) -> Vec<&IdeaId> {
     let dependents = dependents(state);
     let pending = || state.ideas.open().filter(|(_, idea)| is_pending(idea));
@@ -151,8 +151,8 @@ fn place<'s>(state: &'s State, id: &'s IdeaId, dependents: i64) -> Option<Place<
     let idea = state.ideas.get(id)?;
     let comes_first = |first: &IdeaId| {
         let first = state.ideas.get(first);
-        first.is_some_and(|it| is_pending(it) || it.status == IdeaStatus::Done)
+        first.is_some_and(|it| (is_pending(it) && !it.held) || it.status == IdeaStatus::Done)
     };
-    let is_free = idea.after.iter().all(comes_first);
+    let is_free = !idea.held && idea.after.iter().all(comes_first);
     Some((is_free, rank(id, idea, dependents), id))
 }

@@ -36,6 +36,8 @@ pub struct IdeaView {
     /// The ideas that must be done first.
     #[schema(value_type = Vec<String>)]
     pub after: Vec<IdeaId>,
+    /// Whether a person holds it: it does not start until `swarm idea unhold`.
+    pub held: bool,
     /// Crashes since it was added or last retried.
     pub retry_count: u32,
     /// Number of attempts so far.
@@ -122,6 +124,7 @@ pub fn idea(id: &IdeaId, idea: &Idea) -> IdeaView {
         tags: idea.tags.clone(),
         priority: idea.priority,
         after: idea.after.clone(),
+        held: idea.held,
         retry_count: idea.retry_count,
         attempts: idea.attempts,
         commit: idea.commit.clone(),
@@ -209,6 +212,21 @@ pub fn idea_detail(state: &State, id: &IdeaId) -> Option<IdeaDetail> {
             needs_you(state).into_iter().filter(about).collect()
         },
         history: this.audit.clone(),
+    })
+}
+
+/// A note for the person who held an idea that an agent works on.
+pub fn held(state: &State, id: &IdeaId) -> Option<String> {
+    let (agent, _) = state.attempt_at(id)?;
+    Some(match state.entry(id) {
+        None => format!(
+            "{agent} goes on; the hold is for the next attempt\n  -> to stop it too (the work is \
+            kept): swarm agent stop {agent}"
+        ),
+        Some(_) => {
+            "its work is complete and lands; the hold is for the next attempt, if there is one"
+                .to_owned()
+        }
     })
 }
 

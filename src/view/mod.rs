@@ -14,6 +14,7 @@ mod no_daemon;
 mod report;
 pub mod schema;
 mod status;
+mod undo;
 mod unread_messages;
 mod usage;
 mod warnings;
@@ -22,7 +23,7 @@ use std::fmt;
 
 pub use agent::{AgentView, MessageView, agent, agents};
 pub use idea::{
-    IdeaDetail, IdeaView, edited, idea, idea_detail, ideas, ideas_open_first, status_verb,
+    IdeaDetail, IdeaView, edited, held, idea, idea_detail, ideas, ideas_open_first, status_verb,
 };
 pub use idle::{Rest, rest};
 pub use learnings::{LearningView, SourceView, learnings};
@@ -31,6 +32,7 @@ pub use needs_you::{NeedsYou, cut_off, needs_you};
 pub use no_daemon::after_a_start;
 pub use report::{ReportView, ReportedIdea, Stuck, report, stuck, warned};
 pub use status::{Outside, SlotsView, StatusView, TargetNow, TargetView, count, status};
+pub use undo::{UndoView, undo};
 pub use usage::{AccountView, DayView, TokensView, UsedView, accounts, used};
 pub use warnings::WarningView;
 

@@ -45,6 +45,9 @@ pub struct StatusView {
     /// The number of ideas in each status; every status is present.
     #[schema(value_type = BTreeMap<String, u64>)]
     pub ideas: BTreeMap<&'static str, usize>,
+    /// How many of the ideas are held.
+    #[schema(value_type = u64)]
+    pub ideas_held: usize,
     /// Agents that have not ended.
     pub agents: Vec<AgentView>,
     /// The merge queue.
@@ -152,6 +155,7 @@ pub fn status(state: &State, outside: Outside) -> StatusView {
             max: settings.map_or(0, |settings| settings.max_parallel as usize),
         },
         ideas: count(state),
+        ideas_held: state.ideas.open().filter(|(_, idea)| idea.held).count(),
         agents: state
             .agents
             .iter()

@@ -417,6 +417,7 @@ async fn the_description_names_every_route_and_every_word() {
     get merges
     get report
     get status
+    get undo
     patch ideas/{id}
     post agents/{id}/redirect
     post agents/{id}/say
@@ -429,13 +430,16 @@ async fn the_description_names_every_route_and_every_word() {
     post ideas
     post ideas/{id}/assign
     post ideas/{id}/cancel
+    post ideas/{id}/hold
     post ideas/{id}/retry
+    post ideas/{id}/unhold
     post merges/target
     post merges/{idea}/resolve
     post merges/{idea}/retry
     post pause
     post resume
     post shutdown
+    post undo
     "#);
     let schemas = &description["components"]["schemas"];
     let phases = &schemas["Status"]["properties"]["phase"]["enum"];

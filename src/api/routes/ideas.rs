@@ -145,3 +145,36 @@ pub(super) async fn assign(
     let profile = body.profile;
     run(&context, Command::AssignIdea { id, profile }).await
 }
+
+/// Hold an idea: it does not start until it is released. A running attempt goes on; `note` then
+/// says so.
+#[utoipa::path(
+    post, path = "/ideas/{id}/hold", tag = "ideas",
+        params(("id" = String, Path, description = "The idea")),
+    responses((status = 200, body = Edited),
+        (status = "default", description = "Refused or failed", body = ErrorBody)),
+)]
+pub(super) async fn hold(
+    State(context): Context,
+    Id(id): Id<IdeaId>,
+    _: Body<Nothing>,
+) -> Result<Json<Edited>, ApiError> {
+    let Json(Done { seq }) = run(&context, Command::HoldIdea { id: id.clone() }).await?;
+    let note = context.handle.read(|state| view::held(state, &id));
+    Ok(Json(Edited { seq, note }))
+}
+
+/// Let a held idea start again.
+#[utoipa::path(
+    post, path = "/ideas/{id}/unhold", tag = "ideas",
+        params(("id" = String, Path, description = "The idea")),
+    responses((status = 200, body = Done),
+        (status = "default", description = "Refused or failed", body = ErrorBody)),
+)]
+pub(super) async fn unhold(
+    State(context): Context,
+    Id(id): Id<IdeaId>,
+    _: Body<Nothing>,
+) -> Result<Json<Done>, ApiError> {
+    run(&context, Command::UnholdIdea { id }).await
+}

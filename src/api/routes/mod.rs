@@ -9,6 +9,7 @@ mod merges;
 mod report;
 mod resolution;
 mod swarm;
+mod undo;
 
 use std::sync::Arc;
 
@@ -32,11 +33,14 @@ pub(super) fn all() -> OpenApiRouter<Arc<ApiContext>> {
         .routes(routes!(swarm::reload))
         .routes(routes!(swarm::clean))
         .routes(routes!(swarm::shutdown))
+        .routes(routes!(undo::preview, undo::undo))
         .routes(routes!(ideas::list, ideas::add))
         .routes(routes!(ideas::show, ideas::edit))
         .routes(routes!(ideas::retry))
         .routes(routes!(ideas::cancel))
         .routes(routes!(ideas::assign))
+        .routes(routes!(ideas::hold))
+        .routes(routes!(ideas::unhold))
         .routes(routes!(agents::list))
         .routes(routes!(agents::show))
         .routes(routes!(agents::stop))

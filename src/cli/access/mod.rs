@@ -235,6 +235,14 @@ impl Access {
         }
     }
 
+    /// `undo --dry-run --json`.
+    pub fn undo(&mut self) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(daemon) => daemon.get("undo"),
+            Self::Offline(paths) => to_value(&view::undo(&offline::read(paths)?)),
+        }
+    }
+
     /// Removes old output and leftovers: `clean --json`.
     pub fn clean(&mut self, dry_run: bool) -> Result<Value, CliError> {
         match self {
@@ -250,9 +258,15 @@ impl Access {
             Self::Daemon(daemon) => daemon.execute(command),
             Self::Offline(paths) => {
                 let mut answer = answer(&offline::execute(paths, command)?);
-                if let Command::EditIdea { id, .. } = command
-                    && let Some(note) = view::edited(&offline::read(paths)?, id)
-                {
+                let state = offline::read(paths)?;
+                let note = if let Command::EditIdea { id, .. } = command {
+                    view::edited(&state, id)
+                } else if let Command::HoldIdea { id } = command {
+                    view::held(&state, id)
+                } else {
+                    None
+                };
+                if let Some(note) = note {
                     answer["note"] = note.into();
                 }
                 Ok(answer)

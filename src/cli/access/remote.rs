@@ -165,6 +165,8 @@ fn request(command: &Command) -> Option<Request> {
         Command::AssignIdea { id, profile } => {
             post(format!("ideas/{id}/assign"), json!({ "profile": profile }))
         }
+        Command::HoldIdea { id } => post(format!("ideas/{id}/hold"), nothing()),
+        Command::UnholdIdea { id } => post(format!("ideas/{id}/unhold"), nothing()),
         Command::StopAgent { id } => post(format!("agents/{id}/stop"), nothing()),
         Command::RedirectAgent {
             id,
@@ -200,6 +202,7 @@ fn request(command: &Command) -> Option<Request> {
             format!("checkpoints/{name}/rollback"),
             json!({ "pause": pause, "from": from }),
         ),
+        Command::Undo { seq, from } => post("undo".into(), json!({ "seq": seq, "from": from })),
         Command::ApproveHook { hook, content } => post(
             format!("hooks/{hook}/approve"),
             json!({ "content": content }),

@@ -9,7 +9,7 @@ use clap::{Parser, Subcommand};
 
 use super::commands::{
     agent, checkpoint, clean, completions, config, demo, doctor, events, hooks, idea, init, log,
-    memory, merge, pause, replay, report, rollback, service, start, status, stop, wait,
+    memory, merge, pause, replay, report, rollback, service, start, status, stop, undo, wait,
 };
 use super::error::EXIT_CODES;
 use global::Global;
@@ -73,6 +73,8 @@ pub enum Verb {
     Checkpoint(checkpoint::Checkpoint),
     /// Roll back to a checkpoint.
     Rollback(rollback::Rollback),
+    /// Take back your last rollback, cancellation or redirect.
+    Undo(undo::Undo),
     /// List, test and approve hooks.
     #[command(subcommand)]
     Hooks(hooks::Hooks),
@@ -198,14 +200,14 @@ mod tests {
     #[test]
     fn the_commands_are_those_of_the_contract() {
         let paths: Vec<String> = all().into_iter().map(|(path, _)| path).collect();
-        let expected = "init, demo, start, stop, status, idea add, idea list, idea show, idea \
-            edit, idea retry, idea cancel, idea assign, agent list, agent show, agent logs, agent \
-            stop, agent redirect, agent say, pause, resume, merge list, merge diff, merge \
-            approve, merge reject, merge retry, merge resolve, merge target, checkpoint create, \
-            checkpoint list, checkpoint show, checkpoint delete, rollback, hooks list, hooks run, \
-            hooks approve, memory log, report, log, \
-            events, replay, wait, config show, config check, config schema, config trust-git, \
-            doctor, clean, service install, service uninstall, completions";
+        let expected = "init, demo, start, stop, status, idea add, idea list, idea show, \
+            idea edit, idea retry, idea cancel, idea assign, idea hold, idea unhold, agent list, \
+            agent show, agent logs, agent stop, agent redirect, agent say, pause, resume, merge \
+            list, merge diff, merge approve, merge reject, merge retry, merge resolve, merge \
+            target, checkpoint create, checkpoint list, checkpoint show, checkpoint delete, \
+            rollback, undo, hooks list, hooks run, hooks approve, memory log, report, log, events, \
+            replay, wait, config show, config check, config schema, config trust-git, doctor, \
+            clean, service install, service uninstall, completions";
         let expected: Vec<String> = expected
             .split(", ")
             .map(|path| format!("swarm {path}"))

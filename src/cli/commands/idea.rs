@@ -11,10 +11,11 @@ use super::several::{self, Done};
 use crate::cli::access::Access;
 use crate::cli::access::ids::Typed;
 use crate::cli::clock;
-use crate::cli::confirm::{agree, confirm};
+use crate::cli::confirm::agree;
 use crate::cli::context::Context;
-use crate::cli::error::CliError;
-use crate::cli::json::text;
+use crate::cli::error::{CliError, Kind};
+use crate::cli::event_log::idea_story;
+use crate::cli::json::{text, to_value};
 use crate::cli::new_ideas;
 use crate::cli::output::{pager, write_page};
 use crate::cli::render;
@@ -32,16 +33,20 @@ pub enum Idea {
     Add(Add),
     /// List the ideas.
     List(List),
-    /// Show one idea with its history.
+    /// Show one idea: what it is, what happened in each attempt, and where the output is.
     Show(Show),
-    /// Change an idea that has not landed.
+    /// Change ideas that have not landed.
     Edit(Edit),
     /// Give failed, timed-out or blocked ideas a fresh start.
     Retry(Retry),
     /// Cancel ideas and stop the agents that work on them.
     Cancel(Cancel),
-    /// Start an idea now, even in semi-auto mode.
+    /// Start ideas now, even in semi-auto mode.
     Assign(Assign),
+    /// Keep ideas from starting. They stay pending until `unhold`.
+    Hold(Hold),
+    /// Let held ideas start again.
+    Unhold(Unhold),
 }
 
 /// `idea add`.
@@ -116,13 +121,15 @@ A new text applies to the next attempt. An agent that is already at work continu
 Examples:
   $ swarm idea edit idea-003 --text \"add a --version flag and a test\"
   $ swarm idea edit idea-003 --after idea-001,idea-002 --priority=-5
-  $ swarm idea edit idea-003 --no-after --no-tags")]
+  $ swarm idea edit idea-003 --no-after --no-tags
+  $ swarm idea edit 3 5 --priority 10")]
 #[command(group(ArgGroup::new("change").required(true).multiple(true)
     .args(["text", "after", "no_after", "tags", "no_tags", "priority"])))]
 pub struct Edit {
-    /// The idea.
-    pub id: Typed<IdeaId>,
-    /// New text; `-` reads it from standard input.
+    /// The ideas.
+    #[arg(value_name = "ID", required = true)]
+    pub ids: Vec<Typed<IdeaId>>,
+    /// New text, for one idea; `-` reads it from standard input.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub text: Option<String>,
     /// Replace the list of ideas that must be done first.
@@ -187,11 +194,45 @@ pub struct Cancel {
   $ swarm idea assign idea-003
   $ swarm idea assign idea-003 --profile ed")]
 pub struct Assign {
-    /// The idea.
-    pub id: Typed<IdeaId>,
+    /// The ideas.
+    #[arg(value_name = "ID", required = true)]
+    pub ids: Vec<Typed<IdeaId>>,
     /// The agent profile to use.
     #[arg(long, value_name = "PROFILE")]
     pub profile: Option<ProfileName>,
+}
+
+/// `idea hold`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A held idea stays pending, and ideas that come after it wait. An agent that works on it goes on; \
+the hold is then for the next attempt. `start --until-idle` and `wait` do not wait for held ideas.
+
+Examples:
+  $ swarm idea hold idea-003
+  $ swarm idea hold 3 5
+  $ swarm idea hold --all")]
+pub struct Hold {
+    /// The ideas.
+    #[arg(value_name = "ID", required_unless_present = "all")]
+    pub ids: Vec<Typed<IdeaId>>,
+    /// Hold every pending idea.
+    #[arg(long, conflicts_with = "ids")]
+    pub all: bool,
+}
+
+/// `idea unhold`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  $ swarm idea unhold idea-003
+  $ swarm idea unhold --all")]
+pub struct Unhold {
+    /// The ideas.
+    #[arg(value_name = "ID", required_unless_present = "all")]
+    pub ids: Vec<Typed<IdeaId>>,
+    /// Release every held idea.
+    #[arg(long, conflicts_with = "ids")]
+    pub all: bool,
 }
 
 /// Runs the command.
@@ -203,13 +244,9 @@ pub fn run(verb: Idea, context: &mut Context) -> Result<(), CliError> {
         Idea::Edit(args) => edit(args, context),
         Idea::Retry(args) => retry(&args, context),
         Idea::Cancel(args) => cancel(&args, context),
-        Idea::Assign(Assign { id, profile }) => {
-            let id = context.with_access(|access| access.idea_id(&id))?;
-            let words = format!("{id} assigned");
-            let command = Command::AssignIdea { id, profile };
-            let Done { answer, words } = change(context, &command, words)?;
-            confirm(context, &answer, &words)
-        }
+        Idea::Assign(args) => assign(&args, context),
+        Idea::Hold(args) => hold(&args, context),
+        Idea::Unhold(args) => unhold(&args, context),
     }
 }
 
@@ -218,12 +255,12 @@ fn change(context: &Context, command: &Command, words: String) -> Result<Done, C
     Ok(Done { answer, words })
 }
 
-/// The named ideas or, with `--all`, those for which the status `fits`.
+/// The named ideas or, with `--all`, those that `fit`.
 fn chosen(
     context: &Context,
     ids: &[Typed<IdeaId>],
     all: bool,
-    fits: fn(IdeaStatus) -> bool,
+    fit: fn(&Value, IdeaStatus) -> bool,
 ) -> Result<Vec<Result<IdeaId, CliError>>, CliError> {
     context.with_access(|access| {
         if !all {
@@ -234,7 +271,7 @@ fn chosen(
             let status = text(idea, "status");
             IdeaStatus::ALL
                 .iter()
-                .any(|one| one.as_str() == status && fits(*one))
+                .any(|one| one.as_str() == status && fit(idea, *one))
         };
         let of_idea = |idea: &Value| text(idea, "id").parse().ok().map(Ok);
         let ideas = ideas.as_array().into_iter().flatten().filter(fits);
@@ -243,7 +280,8 @@ fn chosen(
 }
 
 fn retry(args: &Retry, context: &mut Context) -> Result<(), CliError> {
-    let ids = chosen(context, &args.ids, args.all, IdeaStatus::is_bad)?;
+    let fits = |idea: &Value, status: IdeaStatus| status.is_bad() && idea["held"] != true;
+    let ids = chosen(context, &args.ids, args.all, fits)?;
     if ids.is_empty() && !context.output.json {
         context
             .output
@@ -256,8 +294,44 @@ fn retry(args: &Retry, context: &mut Context) -> Result<(), CliError> {
     })
 }
 
+fn assign(args: &Assign, context: &mut Context) -> Result<(), CliError> {
+    let ids = context.with_access(|access| access.idea_ids(&args.ids))?;
+    several::each(context, ids, false, |context, id| {
+        let (id, profile) = (id.clone(), args.profile.clone());
+        let words = format!("{id} assigned");
+        change(context, &Command::AssignIdea { id, profile }, words)
+    })
+}
+
+fn hold(args: &Hold, context: &mut Context) -> Result<(), CliError> {
+    let pending = |_: &Value, status| status == IdeaStatus::Pending;
+    let ids = chosen(context, &args.ids, args.all, pending)?;
+    if ids.is_empty() && !context.output.json {
+        context.output.note("no idea is pending");
+        return Ok(());
+    }
+    several::each(context, ids, args.all, |context, id| {
+        let command = Command::HoldIdea { id: id.clone() };
+        let words = format!("{id} held\n  -> to let it start: swarm idea unhold {id}");
+        change(context, &command, words)
+    })
+}
+
+fn unhold(args: &Unhold, context: &mut Context) -> Result<(), CliError> {
+    let held = |idea: &Value, _: IdeaStatus| idea["held"] == true;
+    let ids = chosen(context, &args.ids, args.all, held)?;
+    if ids.is_empty() && !context.output.json {
+        context.output.note("no idea is held");
+        return Ok(());
+    }
+    several::each(context, ids, args.all, |context, id| {
+        let command = Command::UnholdIdea { id: id.clone() };
+        change(context, &command, format!("{id} may start"))
+    })
+}
+
 fn cancel(args: &Cancel, context: &mut Context) -> Result<(), CliError> {
-    let ids = chosen(context, &args.ids, args.all, is_open)?;
+    let ids = chosen(context, &args.ids, args.all, |_, status| is_open(status))?;
     if ids.is_empty() && !context.output.json {
         context.output.note("there is no open idea to cancel");
         return Ok(());
@@ -401,21 +475,29 @@ fn list(args: &List, context: &mut Context) -> Result<(), CliError> {
 }
 
 fn show(args: &Show, context: &mut Context) -> Result<(), CliError> {
-    let idea = context.with_access(|access| {
+    let (id, mut idea) = context.with_access(|access| {
         let id = access.idea_id(&args.id)?;
-        access.idea(&id)
+        let idea = access.idea(&id)?;
+        Ok((id, idea))
     })?;
+    let story = idea_story::read(context, &id)?;
     if context.output.json {
+        idea["story"] = to_value(&story)?;
         return context.output.document(&idea);
     }
-    let page = render::idea(&context.output, &idea, clock::now());
+    let page = render::idea::page(&context.output, &idea, &story, clock::now());
     pager::show(&mut context.output, &page)
 }
 
 fn edit(args: Edit, context: &mut Context) -> Result<(), CliError> {
-    let (id, after) = context.with_access(|access| {
-        let id = access.idea_id(&args.id)?;
-        Ok((id, dependencies(access, &args.after)?))
+    if args.text.is_some() && args.ids.len() > 1 {
+        let message = "a new text is for one idea only";
+        return Err(CliError::new(Kind::Usage, message)
+            .hint("name one idea: swarm idea edit ID --text TEXT"));
+    }
+    let (ids, after) = context.with_access(|access| {
+        let ids = access.idea_ids(&args.ids)?;
+        Ok((ids, dependencies(access, &args.after)?))
     })?;
     let edit = IdeaEdit {
         text: args.text.map(text_or_stdin).transpose()?,
@@ -423,9 +505,11 @@ fn edit(args: Edit, context: &mut Context) -> Result<(), CliError> {
         tags: (args.no_tags || !args.tags.is_empty()).then_some(args.tags),
         priority: args.priority,
     };
-    let words = format!("{id} changed");
-    let Done { answer, words } = change(context, &Command::EditIdea { id, edit }, words)?;
-    confirm(context, &answer, &words)
+    several::each(context, ids, false, |context, id| {
+        let (id, edit) = (id.clone(), edit.clone());
+        let words = format!("{id} changed");
+        change(context, &Command::EditIdea { id, edit }, words)
+    })
 }
 
 /// The text itself, or the content of standard input for `-`.

@@ -27,6 +27,7 @@ mod several;
 pub mod start;
 pub mod status;
 pub mod stop;
+pub mod undo;
 pub mod wait;
 
 use clap::CommandFactory as _;
@@ -60,6 +61,7 @@ pub fn run(verb: Verb, context: &mut Context) -> Result<(), CliError> {
         Verb::Clean(args) => clean::run(&args, context),
         Verb::Checkpoint(verb) => checkpoint::run(&verb, context),
         Verb::Rollback(args) => rollback::run(&args, context),
+        Verb::Undo(args) => undo::run(&args, context),
         Verb::Service(verb) => service::run(&verb, context),
         Verb::Completions(args) => completions::run(&args, Cli::command(), context),
     }

@@ -29,7 +29,11 @@ const TRIES: u32 = 5;
 ///
 /// Afterwards the swarm is paused, so that nothing starts before you say so: `swarm resume`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(after_help = "\
+Afterwards swarm is paused until `swarm resume`, unless you say `--resume`. The rollback makes a \
+checkpoint first; `swarm undo` goes back to it.
+
+Examples:
   $ swarm rollback before-release --dry-run
   $ swarm rollback before-release
   $ swarm rollback 3 --yes --resume
@@ -171,7 +175,7 @@ fn wants_to_go_on(
 }
 
 /// Refuses a rollback that is not possible now, before asking about it.
-fn refuse(preview: &Value, name: &CheckpointName) -> Result<(), CliError> {
+pub(super) fn refuse(preview: &Value, name: &CheckpointName) -> Result<(), CliError> {
     let dry_run = format!("see what it would change: swarm rollback {name} --dry-run");
     if let Some(problem) = preview["problem"].as_str() {
         return Err(CliError::refused(format!(
@@ -235,7 +239,7 @@ const SECTIONS: [Section; 6] = [
     ("your uncommitted files in the way", "dirtyFiles", file_line),
 ];
 
-fn page(preview: &Value, resume: bool) -> Vec<String> {
+pub(super) fn page(preview: &Value, resume: bool) -> Vec<String> {
     let commit: String = text(preview, "commit").chars().take(10).collect();
     let mut page = vec![format!(
         "a rollback to {} ({commit}) changes this:",

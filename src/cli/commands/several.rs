@@ -7,7 +7,7 @@ use std::fmt::Display;
 
 use serde_json::Value;
 
-use crate::cli::confirm::confirm;
+use crate::cli::confirm::{confirm, tell};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Kind};
 
@@ -40,10 +40,10 @@ pub(super) fn each<T: Clone + Display + PartialEq>(
         match id.and_then(|id| work(context, &id)) {
             Ok(Done { mut answer, words }) => {
                 answer["id"] = name.into();
-                results.push(answer);
                 if !context.output.json {
-                    context.output.note(words);
+                    tell(&mut context.output, &answer, &words);
                 }
+                results.push(answer);
             }
             Err(error) if error.kind == Kind::Refused => {
                 let mut result = error.to_json();

@@ -271,6 +271,11 @@ fn one(id: &IdeaId, idea: &Value, until: Until, look: &Look) -> Option<Result<St
     if let Some(need) = look.need(Some(id)) {
         return Some(Err(need));
     }
+    if status == "pending" && idea["held"] == true {
+        let message = format!("{id} is held, so it does not start");
+        let error = CliError::new(Kind::NeedsPerson, message);
+        return Some(Err(error.hint(format!("swarm idea unhold {id}"))));
+    }
     stands_still(look).then(|| Err(stuck(&format!("{id} is {status}"), look)))
 }
 
@@ -315,7 +320,12 @@ fn all(until: Until, look: &Look) -> Option<Result<String, CliError>> {
         let stuck = stuck(&format!("{left} {ideas} left"), look);
         return Some(Err(look.need(None).unwrap_or(stuck)));
     }
-    Some(Ok("nothing is active, ready or merging".into()))
+    let held = match number(&look.status, "ideasHeld") {
+        0 => String::new(),
+        1 => "; 1 idea is held".to_owned(),
+        held => format!("; {held} ideas are held"),
+    };
+    Some(Ok(format!("nothing is active, ready or merging{held}")))
 }
 
 fn is_settled(status: IdeaStatus) -> bool {
@@ -331,6 +341,7 @@ fn stuck(what: &str, look: &Look) -> CliError {
     let why = match (text(&look.status, "phase"), text(&look.status, "mode")) {
         ("paused" | "pausing", _) => "the swarm is paused",
         (_, "semi-auto") => "in semi-auto mode you start each idea",
+        _ if number(&look.status, "ideasHeld") > 0 => "ideas are held",
         _ => "nothing that it waits for is running",
     };
     CliError::new(

@@ -63,6 +63,10 @@ pub fn interest(event: &Event) -> Interest {
         | Event::IdeaRetried(_)
         | Event::IdeaCancelled(_)
         | Event::IdeaAssigned(_)
+        | Event::IdeaHeld(_)
+        | Event::CancelUndone(_)
+        | Event::RedirectUndone(_)
+        | Event::IdeaUnheld(_)
         | Event::IdeaClaimed(_)
         | Event::AccountHeld(_)
         | Event::AccountFreed(_)
@@ -126,6 +130,8 @@ pub fn interest(event: &Event) -> Interest {
         | Event::RollbackStepped(_)
         | Event::HookOwed(_)
         | Event::HookAsked(_)
+        | Event::UndoRecorded(_)
+        | Event::WorkRescued(_)
         | Event::EffectRequested(_) => Plumbing,
     }
 }

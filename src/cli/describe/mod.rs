@@ -22,17 +22,7 @@ use super::output::terminal::{safe, shorten, title};
 use crate::domain::event::{
     AccountFreed, AccountHeld, AccountTried, AgentRedirected, AttemptEnded, AttemptMoved,
     AttemptSealed, BaselineCleared, BaselinePassed, BaselineReady, BaselineStarted, BudgetReached,
-    CheckpointDeleted, CheckpointMade, ClockWentBack, ConflictLaidOut, ConflictSettled,
-    DaemonStarted, EffectFinished, EffectRequested, EndingAsked, Event, GateFailed, GatePassed,
-    GateStarted, HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted,
-    HookTimedOut, IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaLanded,
-    IdeaRetried, IterationJudged, IterationStarted, Learned, Mark, MergeApproved, MergeBuilt,
-    MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased, MergeReturned,
-    MessageQueued, ModeSet, PauseLifted, PauseSet, PhaseChanged, ResolverFailed, RollbackAbandoned,
-    RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted,
-    SessionBegan, SessionDropped, SettingsLoaded, SignalSeen, StateRepaired, StateRestored,
-    TargetRewritten, TargetSeen, TargetSettled, TaskSet, UsageSeen, VerifyPassed, VerifyReady,
-    VerifyStarted, WarningCleared, WarningRaised, WorkSaved, WorktreeReady,
+    CancelUndone, CheckpointDeleted, CheckpointMade, ClockWentBack, ConflictLaidOut, ConflictSettled, DaemonStarted, EffectFinished, EffectRequested, EndingAsked, Event, GateFailed, GatePassed, GateStarted, HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut, IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationJudged, IterationStarted, Learned, Mark, MergeApproved, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased, MergeReturned, MessageQueued, ModeSet, PauseLifted, PauseSet, PhaseChanged, RedirectUndone, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SessionBegan, SessionDropped, SettingsLoaded, SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen, TargetSettled, TaskSet, UndoRecorded, UsageSeen, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared, WarningRaised, WorkRescued, WorkSaved, WorktreeReady,
 };
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::state::Task;
@@ -179,6 +169,21 @@ fn describe_event(event: &Event) -> String {
             Some(profile) => format!("{id} assigned to profile {profile}"),
             None => format!("{id} assigned"),
         },
+        Event::UndoRecorded(UndoRecorded { action }) => {
+            format!("can be undone: {action}")
+        }
+        Event::CancelUndone(CancelUndone { id, .. }) => {
+            format!("the cancellation of {id} was undone")
+        }
+        Event::RedirectUndone(RedirectUndone { agent, .. }) => {
+            format!("the redirect of {agent} was undone")
+        }
+        Event::WorkRescued(WorkRescued { worktree, saved }) => match saved {
+            Some(saved) => format!("the work in {worktree} is kept as {}", short(&saved.tip)),
+            None => format!("{worktree} had no work to keep"),
+        },
+        Event::IdeaHeld(IdeaHeld { id }) => format!("{id} held: it does not start"),
+        Event::IdeaUnheld(IdeaUnheld { id }) => format!("{id} may start again"),
         Event::IdeaClaimed(IdeaClaimed {
             id, agent, attempt, ..
         }) => format!("{agent} takes {id}, attempt {attempt}"),
@@ -311,6 +316,7 @@ fn describe_event(event: &Event) -> String {
             agent,
             to,
             new_worktree,
+            ..
         }) => {
             let place = if *new_worktree {
                 "a new worktree"

@@ -1,4 +1,4 @@
-//! Reads the event log for `events` and `log`.
+//! Reads the event log for `events`, `log` and `idea show`.
 //!
 //! | file | does |
 //! | --- | --- |
@@ -6,9 +6,11 @@
 //! | `select` | which events are asked for |
 //! | `subject` | which idea and agent an event is about |
 //! | `story` | the entries of `swarm log` |
+//! | `idea_story` | those of one idea, by attempt, with the files of its output |
 //!
 //! Invariant: every command reads the log in pages and holds no more of it than it shows.
 
+pub mod idea_story;
 mod point;
 mod select;
 mod story;
@@ -21,8 +23,10 @@ use super::error::CliError;
 use super::json;
 
 pub use point::read_point;
-pub use select::{Filter, Selection};
-pub use story::{Entry, Storyteller, lines};
+pub use select::{Filter, Selected, Selection};
+pub use story::{Entry, Storyteller, lines, lines_within};
+#[cfg(test)]
+pub use subject::Subject;
 
 /// The most events requested at once.
 const PAGE: usize = 1_000;

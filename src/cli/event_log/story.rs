@@ -41,6 +41,13 @@ pub struct Storyteller {
     phase: Option<SwarmPhase>,
 }
 
+impl Entry {
+    /// The agent that it is about.
+    pub fn agent(&self) -> Option<&AgentId> {
+        self.agent.as_ref()
+    }
+}
+
 impl Storyteller {
     /// Notes an event of the log, whether it is selected or not.
     pub fn follow(&mut self, document: &Value) {
@@ -100,10 +107,20 @@ fn with_idea(words: String, selected: &Selected) -> String {
 
 /// The entries as lines, with the time in front.
 pub fn lines(output: &Output, entries: &[Entry], now: Timestamp) -> Vec<String> {
+    lines_within(output, entries, now, 0)
+}
+
+/// [`lines`] that leave room for an indentation.
+pub fn lines_within(
+    output: &Output,
+    entries: &[Entry],
+    now: Timestamp,
+    indent: usize,
+) -> Vec<String> {
     let ages: Vec<String> = entries.iter().map(|one| clock::ago(one.ts, now)).collect();
     let column = ages.iter().map(String::len).max().unwrap_or(0);
     let width = output.width.map(|width| {
-        let rest = usize::from(width).saturating_sub(column + 2);
+        let rest = usize::from(width).saturating_sub(column + 2 + indent);
         rest.max(LEAST_WIDTH)
     });
     let mut lines = Vec::new();

@@ -135,6 +135,10 @@ fn names(event: &Event) -> Names<'_> {
         Event::IdeaRetried(it) => Names::idea(&it.id),
         Event::IdeaCancelled(it) => Names::idea(&it.id),
         Event::IdeaAssigned(it) => Names::idea(&it.id),
+        Event::CancelUndone(it) => Names::idea(&it.id),
+        Event::RedirectUndone(it) => Names::agent(&it.agent),
+        Event::IdeaHeld(it) => Names::idea(&it.id),
+        Event::IdeaUnheld(it) => Names::idea(&it.id),
         Event::IdeaLanded(it) => Names::idea(&it.id),
         Event::MergeMoved(it) => Names::idea(&it.id),
         Event::MergeReleased(it) => Names::idea(&it.id),
@@ -221,6 +225,8 @@ fn names(event: &Event) -> Names<'_> {
         | Event::BudgetReached(_)
         | Event::CheckpointMade(_)
         | Event::CheckpointDeleted(_)
+        | Event::UndoRecorded(_)
+        | Event::WorkRescued(_)
         | Event::RollbackBegun(_)
         | Event::RollbackStepped(_)
         | Event::RolledBack(_)

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{tone_of_status, usage};
+use super::{status_words, tone_of_status, usage};
 use crate::cli::json::{text, texts};
 use crate::cli::output::Output;
 use crate::cli::output::table::Rows;
@@ -37,7 +37,7 @@ fn idea_row(output: &Output, idea: &Value) -> [(Tone, String); 8] {
     let cost = idea.get("used").map_or_else(String::new, usage::cost);
     [
         (Tone::Plain, text(idea, "id").to_owned()),
-        (tone_of_status(status), status.to_owned()),
+        (tone_of_status(status), status_words(idea)),
         (Tone::Plain, priority),
         (Tone::Dim, cost),
         (Tone::Plain, one_line(text(idea, "content"), output.width)),

@@ -3,6 +3,7 @@
 //! Invariant: every foreign text is made safe here or in [`Rows`]; a page is a list of lines and
 //! writes nothing itself.
 
+pub mod idea;
 pub mod idea_list;
 pub mod usage;
 
@@ -13,7 +14,7 @@ use super::describe::{AWAITING_APPROVAL, attempt_phase, merge_phase, status_tone
 use super::json::{list, number, text, texts, time};
 use super::output::Output;
 use super::output::table::Rows;
-use super::output::terminal::{Tone, safe, safe_block, title};
+use super::output::terminal::{Tone, safe, title};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::state::IdeaStatus;
 use crate::domain::time::Timestamp;
@@ -45,6 +46,12 @@ fn tone_of_status(word: &str) -> Tone {
         .iter()
         .find(|status| status.as_str() == word);
     status.map_or(Tone::Plain, |status| status_tone(*status))
+}
+
+/// The status of an idea, and whether it is held.
+fn status_words(idea: &Value) -> String {
+    let held = if idea["held"] == true { ", held" } else { "" };
+    format!("{}{held}", text(idea, "status"))
 }
 
 /// When a time was, or will be, relative to `now`; empty if the view has none.
@@ -227,7 +234,11 @@ pub fn counts(output: &Output, status: &Value) -> String {
     if parts.is_empty() {
         return "no ideas yet\n  -> add one: swarm idea add \"...\"".into();
     }
-    format!("ideas: {}", parts.join(", "))
+    let held = match number(status, "ideasHeld") {
+        0 => String::new(),
+        held => format!("; {held} held"),
+    };
+    format!("ideas: {}{held}", parts.join(", "))
 }
 
 fn working(output: &Output, agents: &[Value], busy: &[Value], now: Timestamp) -> Vec<String> {
@@ -300,83 +311,6 @@ fn fields(output: &Output, fields: &[(&str, String)]) -> Vec<String> {
             format!("{}  {value}", output.paint(Tone::Dim, &name))
         })
         .collect()
-}
-
-/// The page of `idea show`.
-pub fn idea(output: &Output, idea: &Value, now: Timestamp) -> Vec<String> {
-    let status = text(idea, "status");
-    let mut page = vec![format!(
-        "{}  {}",
-        output.paint(Tone::Strong, &safe(text(idea, "id"))),
-        output.paint(tone_of_status(status), &safe(status))
-    )];
-    page.extend(fields(output, &idea_fields(idea, now)));
-    page.push(String::new());
-    let content = safe_block(text(idea, "content").trim_end());
-    page.extend(
-        content
-            .lines()
-            .map(|line| format!("  {line}").trim_end().to_owned()),
-    );
-    let needs = needs_you(output, list(idea, "needsYou"));
-    section(output, &mut page, "Needs you", needs);
-    let history = list(idea, "history").iter();
-    let history = history.map(|entry| history_line(output, entry, now));
-    section(output, &mut page, "History", history.collect());
-    page
-}
-
-/// What is known of an idea; an empty value is not shown.
-fn idea_fields(idea: &Value, now: Timestamp) -> [(&'static str, String); 16] {
-    let at = |key| when(idea, key, now);
-    let one = |key| safe(text(idea, key));
-    let many = |key| safe(&texts(idea, key).join(", "));
-    let some = |key| match idea.get(key).and_then(Value::as_i64) {
-        None | Some(0) => String::new(),
-        Some(number) => number.to_string(),
-    };
-    let merge = idea.get("merge").map(merge_words).unwrap_or_default();
-    let used = usage::describe_usage(idea.get("used").unwrap_or(&Value::Null));
-    [
-        ("agent", one("agentId")),
-        ("profile", one("profile")),
-        ("after", many("after")),
-        ("needed by", many("dependents")),
-        ("tags", many("tags")),
-        ("priority", some("priority")),
-        ("review", idea_list::review(idea).to_owned()),
-        ("attempts", some("attempts")),
-        ("crashes", some("retryCount")),
-        ("landed as", one("commit")),
-        ("kept worktree", one("keptWorktree")),
-        ("merge", safe(&merge)),
-        ("used", used),
-        ("last error", one("lastError")),
-        ("added", at("createdAt")),
-        ("changed", at("updatedAt")),
-    ]
-}
-
-/// One line of an idea's history: when it happened and what.
-fn history_line(output: &Output, entry: &Value, now: Timestamp) -> String {
-    let what = match text(entry, "what") {
-        "claimed" => "claimed by".to_owned(),
-        "redirected" => "stopped; its place goes to".to_owned(),
-        "redirected_to" => "next, in place of".to_owned(),
-        "crash_recovery" => "crashed:".to_owned(),
-        "nothing_to_merge" => "nothing to land:".to_owned(),
-        "rolled_back" => "rolled back to".to_owned(),
-        "approved" => "approved to land:".to_owned(),
-        "rejected" => "returned by a reviewer:".to_owned(),
-        "returned" => "sent back to its agent by".to_owned(),
-        "landed" => "landed as".to_owned(),
-        "dropped_by_force_push" => "dropped by a force-push to".to_owned(),
-        what => format!("{}:", safe(what)),
-    };
-    let line = format!("{what} {}", safe(text(entry, "detail")));
-    let at = format!("{:<14}", when(entry, "at", now));
-    let line = line.trim_end().trim_end_matches(':');
-    format!("  {}  {line}", output.paint(Tone::Dim, &at))
 }
 
 /// Most runs that are listed by id.

@@ -274,8 +274,9 @@ fn to_start(state: &State, then: &BTreeMap<IdeaId, IdeaThen>) -> u64 {
     if state.mode() != Mode::Autopilot {
         return 0;
     }
-    let pending =
-        |(id, idea): &(&IdeaId, &Idea)| status_then(id, idea, then) == IdeaStatus::Pending;
+    let pending = |(id, idea): &(&IdeaId, &Idea)| {
+        !idea.held && status_then(id, idea, then) == IdeaStatus::Pending
+    };
     state.ideas.iter().filter(pending).count() as u64
 }
 

@@ -15,6 +15,7 @@ use crate::domain::event::{
 use crate::domain::ids::{CheckpointName, EffectId};
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::state::State;
+use crate::domain::state::undo::Action;
 
 /// Events read at once.
 const PAGE: usize = 256;
@@ -60,7 +61,7 @@ pub enum AskError {
 /// Sends the command and waits for its end; also returns the seq of the last event about it.
 pub async fn request(handle: &Handle, command: Command) -> Result<(Answer, u64), AskError> {
     let mut seq = handle.seq();
-    let wanted = Wanted::of(&command);
+    let wanted = handle.read(|state| Wanted::of(state, &command));
     let accepted = handle.command(command).await?;
     let mut follower = Follower {
         handle,
@@ -135,6 +136,15 @@ async fn settled(handle: &Handle) {
     }
 }
 
+/// The checkpoint to which an undo of this action rolls back, if the action is a rollback.
+pub fn undone_rollback(state: &State, seq: u64) -> Option<CheckpointName> {
+    let mut actions = state.undo.actions.iter();
+    let Action::Rollback { safety, .. } = &actions.find(|one| one.seq == seq)?.action else {
+        return None;
+    };
+    Some(safety.clone())
+}
+
 enum Wanted {
     Make(CheckpointName),
     Delete(CheckpointName),
@@ -143,8 +153,11 @@ enum Wanted {
 }
 
 impl Wanted {
-    fn of(command: &Command) -> Self {
+    fn of(state: &State, command: &Command) -> Self {
         match command {
+            Command::Undo { seq, .. } => {
+                undone_rollback(state, *seq).map_or(Self::Other, Self::RollBack)
+            }
             Command::CreateCheckpoint { name } => Self::Make(name.clone()),
             Command::DeleteCheckpoint { name } => Self::Delete(name.clone()),
             Command::RollBack { name, .. } => Self::RollBack(name.clone()),
@@ -153,6 +166,8 @@ impl Wanted {
             | Command::RetryIdea { .. }
             | Command::CancelIdea { .. }
             | Command::AssignIdea { .. }
+            | Command::HoldIdea { .. }
+            | Command::UnholdIdea { .. }
             | Command::StopAgent { .. }
             | Command::RedirectAgent { .. }
             | Command::SayToAgent { .. }
@@ -324,6 +339,7 @@ mod tests {
             pause: false,
             resume: true,
             from: None,
+            undoes: None,
             step: RollbackStep::Checking,
             at: START,
             ideas: std::collections::BTreeMap::new(),

@@ -3,14 +3,14 @@
 use super::context::DriverContext;
 use super::failure::{oid, ours};
 use crate::daemon::actor::clock;
-use crate::domain::effect::{self, Landing};
+use crate::domain::effect::{self, Landing, Saved};
 use crate::domain::ids::{IdeaId, Oid};
 use crate::domain::outcome::{
     Failure, FailureKind, SealOutcome, WorktreePrepared, WorktreeReleased,
 };
 use crate::git::{
     self, BranchProblem, Earlier, FinishResolution, FreshStart, GitError, Prepare, Proof, Release,
-    Seal, Sealed, Stray,
+    Seal, Sealed, Stray, rescue_ref,
 };
 
 /// The warning about a target that went past the checks.
@@ -217,6 +217,7 @@ pub(super) fn release(
         // rescue reference.
         _ => Proof::Abandoned,
     };
+    let branch = context.repo.branch_commit(&effect.branch)?;
     let released = context.repo.release_worktree(&Release {
         name: worktree.clone(),
         branch: effect.branch.clone(),
@@ -229,7 +230,36 @@ pub(super) fn release(
     }
     let place = || format!(".swarm/worktrees/{}", git::kept_name(worktree));
     let kept = released.nested.then(place);
-    Ok(WorktreeReleased { kept })
+    let rescued = rescued(context, effect, branch, released.rescued)?;
+    Ok(WorktreeReleased { kept, rescued })
+}
+
+/// The work of a branch that did not land: its tip, from the rescue reference if an earlier call
+/// deleted the branch, and the uncommitted files on top of it.
+fn rescued(
+    context: &DriverContext,
+    effect: &effect::ReleaseWorktree,
+    branch: Option<git::Oid>,
+    uncommitted: Option<git::Oid>,
+) -> Result<Option<Saved>, GitError> {
+    if effect.landed.is_some() {
+        return Ok(None);
+    }
+    let tip = match branch {
+        Some(tip) => Some(tip),
+        None => context.repo.read_ref(&rescue_ref(&effect.branch))?,
+    };
+    let Some(tip) = tip else {
+        return Ok(None);
+    };
+    // A reference of that name may be older work of another branch.
+    let on_top = |commit: git::Oid| context.repo.contains(commit, tip);
+    let wip = match uncommitted {
+        Some(commit) if commit != tip && on_top(commit)? => Some(ours(commit)),
+        Some(_) | None => None,
+    };
+    let tip = ours(tip);
+    Ok(Some(Saved { tip, wip }))
 }
 
 fn is_contained(context: &DriverContext, landing: &Landing) -> Result<bool, GitError> {

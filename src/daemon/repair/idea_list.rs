@@ -18,6 +18,9 @@ pub(super) struct Listed {
     pub(super) tags: Vec<String>,
     pub(super) priority: i64,
     pub(super) after: Vec<IdeaId>,
+    /// Older versions had no holds.
+    #[serde(default)]
+    pub(super) held: bool,
     pub(super) retry_count: u32,
     pub(super) attempts: u32,
     pub(super) commit: Option<Oid>,
@@ -68,6 +71,7 @@ pub(super) fn idea(listed: &Listed, now: Timestamp) -> Idea {
         profile: listed.profile.clone(),
         review: listed.review,
         assigned: false,
+        held: listed.held,
         retry_count: listed.retry_count,
         failed_attempts: 0,
         attempts: listed.attempts,

@@ -86,6 +86,7 @@ fn listed(paths: &Paths, cut: &Evidence) -> Vec<Listed> {
             tags: seen.tags,
             priority: seen.priority,
             after: seen.after,
+            held: seen.held,
             retry_count: seen.retry_count,
             attempts: seen.attempts,
             commit: seen.commit,

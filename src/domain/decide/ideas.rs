@@ -1,4 +1,4 @@
-//! Commands about ideas: add, edit, retry, cancel, assign.
+//! Commands about ideas: add, edit, retry, cancel, assign, hold.
 //!
 //! Invariant: repeating a command changes nothing, and ideas never wait for each other in a cycle.
 //! Called by [`super::command`].
@@ -6,12 +6,16 @@
 use super::attempt::outcomes::ask_end;
 use super::decision::{End, Plan};
 use super::merge::review;
+use super::undo;
 use crate::domain::command::{IdeaEdit, InboxFile, NewIdea};
 use crate::domain::effect::{self, Effect};
-use crate::domain::event::{IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaEdited, IdeaRetried};
+use crate::domain::event::{
+    IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaEdited, IdeaHeld, IdeaRetried, IdeaUnheld,
+};
 use crate::domain::ids::{IdeaId, ProfileName};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase};
 use crate::domain::rejection::Rejection;
+use crate::domain::state::undo::Action;
 use crate::domain::state::{AttemptEnd, Ending, Idea, IdeaStatus, MergeEntry, State};
 
 /// Longest text of an idea, in bytes as JSON: it must fit into a log line.
@@ -120,6 +124,9 @@ fn changes(idea: &Idea, edit: &IdeaEdit) -> bool {
 
 pub(super) fn retry(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> {
     let idea = known(plan.state, id)?;
+    if idea.held && idea.status.without_attempt() == idea.status {
+        return Err(is_held("retry", id));
+    }
     match idea.status {
         // After a crash it waits for a while; a retry ends the wait.
         IdeaStatus::Pending if idea.not_before.is_some() => {
@@ -180,6 +187,7 @@ pub(super) fn cancel(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> 
         IdeaStatus::Active => cancel_active(plan, id),
         IdeaStatus::Merging => cancel_merging(plan, id, idea)?,
         IdeaStatus::Pending | IdeaStatus::Blocked | IdeaStatus::Failed | IdeaStatus::Timeout => {
+            undo::record(plan, Action::Cancel { idea: id.clone() });
             plan.emit(IdeaCancelled { id: id.clone() });
         }
     }
@@ -188,6 +196,9 @@ pub(super) fn cancel(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> 
 
 fn cancel_active(plan: &mut Plan<'_>, id: &IdeaId) {
     if let Some((agent, attempt)) = plan.state.attempt_at(id) {
+        if attempt.ending != Some(Ending::Cancelled) {
+            undo::record(plan, Action::Cancel { idea: id.clone() });
+        }
         ask_end(plan, agent, attempt, Ending::Cancelled);
     }
 }
@@ -224,6 +235,9 @@ pub(super) fn assign(
 ) -> Result<(), Rejection> {
     let idea = known(plan.state, id)?;
     check_profile(plan.state, profile)?;
+    if idea.held && idea.status == IdeaStatus::Pending {
+        return Err(is_held("assign", id));
+    }
     if idea.status != IdeaStatus::Pending {
         let instead = match idea.status {
             IdeaStatus::Active => "see who works on it: swarm agent list".to_owned(),
@@ -257,6 +271,51 @@ pub(super) fn assign(
         });
     }
     Ok(())
+}
+
+/// Holds an idea. Its running attempt goes on; a stop would be a command of its own.
+pub(super) fn hold(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> {
+    let idea = known(plan.state, id)?;
+    if idea.held {
+        return Ok(());
+    }
+    let instead = match idea.status {
+        IdeaStatus::Pending | IdeaStatus::Active | IdeaStatus::Merging => None,
+        IdeaStatus::Blocked | IdeaStatus::Failed | IdeaStatus::Timeout | IdeaStatus::Cancelled => {
+            Some(format!(
+                "it does not start by itself; to start it: swarm idea retry {id}"
+            ))
+        }
+        IdeaStatus::Done => Some("swarm idea add \"...\"".to_owned()),
+    };
+    if let Some(instead) = instead {
+        return Err(not_now("hold", id, idea, Some(&instead)));
+    }
+    if let Some(reserved) = &idea.reserved {
+        let from = &reserved.from;
+        return Err(Rejection::NotNow {
+            what: format!("hold {id}"),
+            why: format!("{from} was redirected to it"),
+            instead: Some(super::redirect::take_back(plan.state, id, from)),
+        });
+    }
+    plan.emit(IdeaHeld { id: id.clone() });
+    Ok(())
+}
+
+pub(super) fn unhold(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> {
+    if known(plan.state, id)?.held {
+        plan.emit(IdeaUnheld { id: id.clone() });
+    }
+    Ok(())
+}
+
+fn is_held(what: &str, id: &IdeaId) -> Rejection {
+    Rejection::NotNow {
+        what: format!("{what} {id}"),
+        why: "it is held".into(),
+        instead: Some(format!("swarm idea unhold {id}")),
+    }
 }
 
 pub(super) fn known<'a>(state: &'a State, id: &IdeaId) -> Result<&'a Idea, Rejection> {

@@ -20,6 +20,7 @@ mod merge;
 mod redirect;
 mod rollback;
 mod swarm;
+mod undo;
 
 pub use checkpoints::unknown as unknown_checkpoint;
 
@@ -49,12 +50,14 @@ pub fn command(state: &State, command: &Command, now: Timestamp) -> Result<Vec<E
         Command::RetryIdea { id } => ideas::retry(&mut plan, id)?,
         Command::CancelIdea { id } => ideas::cancel(&mut plan, id)?,
         Command::AssignIdea { id, profile } => ideas::assign(&mut plan, id, profile.as_ref())?,
+        Command::HoldIdea { id } => ideas::hold(&mut plan, id)?,
+        Command::UnholdIdea { id } => ideas::unhold(&mut plan, id)?,
         Command::StopAgent { id } => agents::stop(&mut plan, id)?,
         Command::RedirectAgent {
             id,
             idea,
             new_worktree,
-        } => redirect::request(&mut plan, id, idea, *new_worktree)?,
+        } => redirect::request(&mut plan, id, idea, *new_worktree, None)?,
         Command::SayToAgent { id, text } => agents::say(&mut plan, id, text)?,
         Command::Pause { reason } => swarm::pause(&mut plan, reason.as_deref())?,
         Command::Resume => swarm::resume(&mut plan)?,
@@ -68,8 +71,9 @@ pub fn command(state: &State, command: &Command, now: Timestamp) -> Result<Vec<E
         Command::CreateCheckpoint { name } => checkpoints::create(&mut plan, name)?,
         Command::DeleteCheckpoint { name } => checkpoints::delete(&mut plan, name)?,
         Command::RollBack { name, pause, from } => {
-            rollback::begin(&mut plan, name, *pause, from.as_ref())?;
+            rollback::begin(&mut plan, name, *pause, from.as_ref(), None)?;
         }
+        Command::Undo { seq, from } => undo::undo(&mut plan, *seq, from.as_ref())?,
         Command::ApproveHook { hook, content } => hooks::approve(&mut plan, *hook, content),
         Command::LoadSettings { hash, settings } => swarm::load(&mut plan, hash, settings),
         Command::SetMode { mode } => swarm::set_mode(&mut plan, *mode),
@@ -236,7 +240,11 @@ fn released(
         &WarningKind::Worktree.about(worktree),
         outcome.as_ref().err(),
     );
-    if let Ok(WorktreeReleased { kept: Some(place) }) = outcome {
+    let Ok(released) = outcome else {
+        return;
+    };
+    undo::rescued(plan, worktree, &released);
+    if let Some(place) = released.kept {
         kept_aside(plan, worktree, &place);
     }
 }

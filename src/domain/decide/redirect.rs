@@ -10,6 +10,7 @@ use super::checkpoints::rolling_back;
 use super::decision::{End, Plan};
 use super::environment_faults::{hold_for, nobodys_fault};
 use super::ideas;
+use super::undo;
 use crate::domain::effect;
 use crate::domain::event::{AgentRedirected, WorkSaved};
 use crate::domain::ids::{AgentId, IdeaId};
@@ -17,6 +18,7 @@ use crate::domain::lifecycle::{AttemptInput, AttemptPhase};
 use crate::domain::outcome::{Failure, SaveWorkOutcome};
 use crate::domain::rejection::Rejection;
 use crate::domain::scheduling;
+use crate::domain::state::undo::Action;
 use crate::domain::state::{Attempt, AttemptEnd, Ending, Idea, IdeaStatus, State};
 
 /// Accepts or refuses a redirect.
@@ -25,6 +27,7 @@ pub(super) fn request(
     id: &AgentId,
     to: &IdeaId,
     new_worktree: bool,
+    undoes: Option<u64>,
 ) -> Result<(), Rejection> {
     let attempt = known(plan.state, id)?;
     let idea = ideas::known(plan.state, to)?;
@@ -52,7 +55,16 @@ pub(super) fn request(
         agent: id.clone(),
         to: to.clone(),
         new_worktree,
+        undoes,
     });
+    if undoes.is_none() {
+        let action = Action::Redirect {
+            agent: id.clone(),
+            idea: attempt.idea.clone(),
+            to: to.clone(),
+        };
+        undo::record(plan, action);
+    }
     if attempt.phase.is_live() {
         plan.move_attempt(id, AttemptInput::Stop);
     }
@@ -130,6 +142,9 @@ fn idea_can_come(state: &State, to: &IdeaId, idea: &Idea) -> Result<(), Obstacle
             let why = format!("it {}", idea.status.predicate());
             return Err((why, format!("retry it first: swarm idea retry {to}")));
         }
+    }
+    if idea.held {
+        return Err(("it is held".into(), format!("swarm idea unhold {to}")));
     }
     if let Some(reserved) = &idea.reserved {
         let from = &reserved.from;

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use super::attempt::outcomes::{ask_end, end_asked};
 use super::checkpoints::{self, named, rolling_back};
 use super::decision::{Plan, few, shorten};
+use super::undo;
 use crate::domain::effect::{self, Effect};
 use crate::domain::event::{
     PauseLifted, PauseSet, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped,
@@ -21,6 +22,7 @@ use crate::domain::outcome::{CheckRollbackOutcome, CheckoutBlocked, Failure, Mov
 use crate::domain::rejection::Rejection;
 use crate::domain::settings::Settings;
 use crate::domain::state::checkpoint::{Reason, Rollback, RollbackStep};
+use crate::domain::state::undo::Action;
 use crate::domain::state::{Attempt, Ending};
 
 /// Most lines of a reason that are kept.
@@ -31,6 +33,7 @@ pub(super) fn begin(
     name: &CheckpointName,
     pause: bool,
     from: Option<&Oid>,
+    undoes: Option<u64>,
 ) -> Result<(), Rejection> {
     let state = plan.state;
     if state.rollback.is_some() {
@@ -57,6 +60,7 @@ pub(super) fn begin(
         pause,
         resume: !pause,
         from: from.cloned(),
+        undoes,
         step: RollbackStep::Checking,
         at: plan.now,
         ideas: BTreeMap::new(),
@@ -258,6 +262,10 @@ fn restore(plan: &mut Plan<'_>, rollback: &Rollback) {
         commit: rollback.commit.clone(),
         safety: rollback.safety.clone(),
     });
+    if rollback.undoes.is_none() {
+        let (to, safety) = (rollback.to.clone(), rollback.safety.clone());
+        undo::record(plan, Action::Rollback { to, safety });
+    }
 }
 
 /// Abandons the rollback: nothing is rolled back, and stopped work continues by itself.

@@ -43,6 +43,18 @@ pub struct IdeaAssigned {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+pub struct IdeaHeld {
+    pub id: IdeaId,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct IdeaUnheld {
+    pub id: IdeaId,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct IdeaClaimed {
     pub id: IdeaId,
     pub agent: AgentId,

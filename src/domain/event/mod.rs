@@ -14,6 +14,7 @@ mod merge;
 mod provider;
 mod redirect;
 mod swarm;
+mod undo;
 
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +31,7 @@ pub use merge::*;
 pub use provider::*;
 pub use redirect::*;
 pub use swarm::*;
+pub use undo::*;
 
 /// A journaled fact. The documentation of the variants is the reference page of events.
 #[derive(
@@ -95,6 +97,10 @@ pub enum Event {
     IdeaCancelled(IdeaCancelled),
     /// A person assigned the idea: it starts even in semi-auto mode.
     IdeaAssigned(IdeaAssigned),
+    /// A person holds the idea: it does not start until it is released.
+    IdeaHeld(IdeaHeld),
+    /// A held idea may start again.
+    IdeaUnheld(IdeaUnheld),
 
     /// An agent claimed an idea.
     IdeaClaimed(IdeaClaimed),
@@ -195,6 +201,15 @@ pub enum Event {
     RolledBack(RolledBack),
     /// The rollback was abandoned; the target and the ideas are unchanged.
     RollbackAbandoned(RollbackAbandoned),
+
+    /// A person did something that `swarm undo` can take back.
+    UndoRecorded(UndoRecorded),
+    /// The cancellation of an idea was taken back.
+    CancelUndone(CancelUndone),
+    /// A redirect was taken back before the other idea had started.
+    RedirectUndone(RedirectUndone),
+    /// The work of a cancelled idea was saved when its worktree was released.
+    WorkRescued(WorkRescued),
 
     /// A hook must be called about the next event. This event comes first, so that a torn log
     /// cannot contain the other without it.

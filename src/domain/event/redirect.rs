@@ -15,6 +15,9 @@ pub struct AgentRedirected {
     /// Whether the other idea gets a new worktree.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub new_worktree: bool,
+    /// Number of the redirect that this one takes back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undoes: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,7 +1,7 @@
 //! Folds the end of an attempt: what its idea becomes, what is kept, and which cleanup is owed.
 
 use super::idea::{audit, unused, with_idea};
-use super::redirect;
+use super::{redirect, undo};
 use crate::domain::effect::{KeptWorktree, Landing};
 use crate::domain::event::AttemptEnded;
 use crate::domain::ids::AgentId;
@@ -38,6 +38,10 @@ pub(super) fn end(state: &mut State, at: Timestamp, ended: &AttemptEnded) {
     if *end == AttemptEnd::Stopped {
         redirect::unreserve(state, agent, &attempt);
     }
+    if *end == AttemptEnd::Cancelled {
+        let left = keep(agent, attempt.clone(), false);
+        undo::keep_cancelled(state, &attempt.idea, left);
+    }
     let handed_over = redirect::hand_over(state, at, agent, &attempt, *end);
     let to = attempt
         .redirect
@@ -46,6 +50,7 @@ pub(super) fn end(state: &mut State, at: Timestamp, ended: &AttemptEnded) {
     with_idea(state, &attempt.idea.clone(), at, |idea| {
         idea.status = *status;
         idea.not_before = *not_before;
+        idea.held &= !matches!(status, IdeaStatus::Done | IdeaStatus::Cancelled);
         idea.assigned &= is_nobodys_decision(*end) && *status == IdeaStatus::Pending;
         if message.is_some() {
             idea.last_error = message.as_deref().map(Into::into);

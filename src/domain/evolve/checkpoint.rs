@@ -42,6 +42,10 @@ pub(super) fn roll_back(state: &mut State, at: Timestamp, rolled_back: &RolledBa
     let Some(rollback) = state.rollback.take() else {
         return;
     };
+    if let Some(undone) = rollback.undoes {
+        state.undo.take_back(undone);
+    }
+    state.undo.forget_redirects(|_| true);
     baseline::see_target(state, &rolled_back.commit);
     if let Some(target) = &mut state.swarm.target {
         target.commit = rolled_back.commit.clone();

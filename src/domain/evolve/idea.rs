@@ -3,7 +3,8 @@
 use super::baseline;
 use crate::domain::command::IdeaEdit;
 use crate::domain::event::{
-    IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaEdited, IdeaLanded, IdeaRetried,
+    IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried,
+    IdeaUnheld,
 };
 use crate::domain::ids::{IdeaId, Oid};
 use crate::domain::state::{Audit, Idea, IdeaStatus, Kept, State, UnusedWorktree};
@@ -49,6 +50,7 @@ pub(super) fn add(state: &mut State, at: Timestamp, added: &IdeaAdded) {
         profile: new.profile.clone(),
         review: new.review,
         assigned: false,
+        held: false,
         retry_count: 0,
         failed_attempts: 0,
         attempts: 0,
@@ -119,6 +121,7 @@ pub(super) fn cancel(state: &mut State, at: Timestamp, cancelled: &IdeaCancelled
     with_idea(state, &cancelled.id, at, |idea| {
         idea.status = IdeaStatus::Cancelled;
         idea.assigned = false;
+        idea.held = false;
         audit(idea, at, "cancelled", "");
     });
 }
@@ -129,6 +132,20 @@ pub(super) fn assign(state: &mut State, at: Timestamp, assigned: &IdeaAssigned) 
         if assigned.profile.is_some() {
             idea.profile.clone_from(&assigned.profile);
         }
+    });
+}
+
+pub(super) fn hold(state: &mut State, at: Timestamp, held: &IdeaHeld) {
+    with_idea(state, &held.id, at, |idea| {
+        idea.held = true;
+        audit(idea, at, "held", "");
+    });
+}
+
+pub(super) fn unhold(state: &mut State, at: Timestamp, unheld: &IdeaUnheld) {
+    with_idea(state, &unheld.id, at, |idea| {
+        idea.held = false;
+        audit(idea, at, "released from its hold", "");
     });
 }
 
@@ -152,6 +169,7 @@ pub(super) fn land(state: &mut State, at: Timestamp, landed: &IdeaLanded) {
 /// Marks the idea as done: the target contains its work.
 pub(super) fn is_done(idea: &mut Idea, at: Timestamp, commit: &Oid) {
     idea.status = IdeaStatus::Done;
+    idea.held = false;
     idea.commit = Some(commit.clone());
     idea.last_error = None;
     audit(idea, at, "landed", commit.as_str());

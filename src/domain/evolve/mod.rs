@@ -16,6 +16,7 @@ mod merge;
 mod provider;
 mod redirect;
 mod swarm;
+mod undo;
 
 use super::event::Event;
 use super::state::State;
@@ -65,6 +66,8 @@ fn fold(state: &mut State, at: Timestamp, event: &Event) {
         Event::IdeaRetried(retried) => idea::retry(state, at, retried),
         Event::IdeaCancelled(cancelled) => idea::cancel(state, at, cancelled),
         Event::IdeaAssigned(assigned) => idea::assign(state, at, assigned),
+        Event::IdeaHeld(held) => idea::hold(state, at, held),
+        Event::IdeaUnheld(unheld) => idea::unhold(state, at, unheld),
         Event::IdeaLanded(landed) => idea::land(state, at, landed),
 
         Event::IdeaClaimed(claimed) => attempt::claim(state, at, claimed),
@@ -122,6 +125,11 @@ fn fold(state: &mut State, at: Timestamp, event: &Event) {
         Event::RollbackStepped(stepped) => checkpoint::step(state, stepped),
         Event::RolledBack(rolled_back) => checkpoint::roll_back(state, at, rolled_back),
         Event::RollbackAbandoned(_) => checkpoint::abandon(state),
+
+        Event::UndoRecorded(recorded) => undo::record(state, at, recorded),
+        Event::CancelUndone(undone) => undo::undo_cancel(state, at, undone),
+        Event::RedirectUndone(undone) => undo::undo_redirect(state, at, undone),
+        Event::WorkRescued(rescued) => undo::rescue(state, rescued),
 
         Event::HookOwed(owed) => hooks::announce(state, owed),
         Event::HookAsked(asked) => hooks::ask(state, asked),

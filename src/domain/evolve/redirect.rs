@@ -22,6 +22,9 @@ pub(super) fn begin(state: &mut State, at: Timestamp, redirected: &AgentRedirect
         new_worktree: redirected.new_worktree,
         saved: None,
     }));
+    if let Some(undone) = redirected.undoes {
+        state.undo.take_back(undone);
+    }
     let reserved = Reserved {
         from: agent.clone(),
         profile: attempt.profile.clone(),
@@ -48,6 +51,9 @@ pub(super) fn take_back(state: &mut State, agent: &AgentId) {
     let Some(attempt) = state.agents.get(agent).cloned() else {
         return;
     };
+    state
+        .undo
+        .forget_redirects(|redirected| redirected == agent);
     unreserve(state, agent, &attempt);
     with_attempt(state, agent, |attempt| attempt.redirect = None);
 }

@@ -166,6 +166,9 @@ pub struct Rollback {
     /// Target commit that the person confirmed; if it has moved, nothing is done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Oid>,
+    /// Number of the rollback that this one takes back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undoes: Option<u64>,
     /// Current step.
     pub step: RollbackStep,
     /// When it was requested.
@@ -201,6 +204,7 @@ pub fn saved_work_in_use(state: &State) -> Vec<AgentId> {
     let claimed = attempts.filter_map(|attempt| attempt.kept.as_deref());
     ideas
         .chain(claimed)
+        .chain(state.undo.kept())
         .filter(|kept| kept.worktree.saved.is_some())
         .map(|kept| kept.worktree.agent.clone())
         .collect()

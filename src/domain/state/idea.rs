@@ -124,6 +124,9 @@ pub struct Idea {
     /// Whether a person assigned it; reset when its attempt ends other than by an interruption.
     #[serde(default, skip_serializing_if = "is_false")]
     pub assigned: bool,
+    /// Whether a person holds it: it does not start until it is released.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub held: bool,
     /// Crashes since it was added or retried.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub retry_count: u32,

@@ -14,6 +14,7 @@ mod merge_entry;
 pub mod message;
 pub mod provider;
 pub mod redirect;
+pub mod undo;
 
 use std::collections::BTreeMap;
 
@@ -30,6 +31,7 @@ use crate::domain::state::backlog::Backlog;
 use crate::domain::state::baseline::Baseline;
 use crate::domain::state::checkpoint::{Checkpoint, Rollback};
 use crate::domain::state::provider::Hold;
+use crate::domain::state::undo::UndoStack;
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
 
@@ -94,6 +96,9 @@ pub struct State {
     /// Usage per day (UTC, `2026-01-31`) on which runs ended; the last 400 days with usage.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub used: BTreeMap<String, Spent>,
+    /// What a person can take back.
+    #[serde(skip_serializing_if = "UndoStack::is_empty")]
+    pub undo: UndoStack,
     /// Counters for new ids.
     pub counters: Counters,
 }

@@ -47,6 +47,8 @@ pub(crate) fn help(state: &State) -> Vec<Command> {
             help.push(Command::SayToAgent { id, text });
         }
     }
+    let held = state.ideas.iter().filter(|(_, idea)| idea.held);
+    help.extend(held.map(|(id, _)| Command::UnholdIdea { id: id.clone() }));
     // What is complete must not wait for ever behind what will not be done.
     for (id, idea) in state.ideas.iter().filter(|_| !state.queue.is_empty()) {
         let id = id.clone();
@@ -74,7 +76,7 @@ fn some_agent(state: &State, choices: &mut Choices) -> AgentId {
 }
 
 pub(crate) fn some_command(state: &State, choices: &mut Choices) -> Command {
-    match choices.pick(47) {
+    match choices.pick(50) {
         0..6 => some_new_idea(state, choices),
         6 => some_edit(state, choices),
         7 | 8 => Command::RetryIdea {
@@ -137,6 +139,16 @@ pub(crate) fn some_command(state: &State, choices: &mut Choices) -> Command {
             let why = ["add a test", "rename it"][choices.pick(2)].into();
             Command::RejectMerge { id, why }
         }
+        43 => Command::HoldIdea {
+            id: some_idea(state, choices),
+        },
+        44 => Command::UnholdIdea {
+            id: some_idea(state, choices),
+        },
+        45 => Command::Undo {
+            seq: state.last_undoable().map_or(0, |last| last.seq),
+            from: None,
+        },
         _ => some_redirect(state, choices),
     }
 }

@@ -504,7 +504,7 @@ pub(crate) fn good(effect: &Effect, number: u64) -> Outcome {
         Effect::Land(_) => LandOutcome::Landed.into(),
         Effect::StartResolution(_) => outcomes::resolution_started(new, &["a.rs"]).into(),
         Effect::FinishResolution(_) => outcomes::resolution_finished(new).into(),
-        Effect::ReleaseWorktree(_) => WorktreeReleased { kept: None }.into(),
+        Effect::ReleaseWorktree(_) => WorktreeReleased::default().into(),
         Effect::MakeCheckpoint(effect::MakeCheckpoint { reason, at, .. }) => {
             Box::new(checkpoint(*reason, *at, number)).into()
         }

@@ -524,7 +524,7 @@ fn a_full_disk_counts_against_no_attempt() {
     ask #2 releaseWorktree ed-001-idea-001
     ");
     assert_eq!(s.idea(1).failed_attempts, 0);
-    s.answer("releaseWorktree", WorktreeReleased { kept: None })
+    s.answer("releaseWorktree", WorktreeReleased::default())
         .quietly();
     assert!(s.state.agents.is_empty(), "nothing starts while it waits");
     s.wait(10_000).well_until("iteration");

@@ -142,6 +142,7 @@ fn a_cancelled_idea_leaves_nothing() {
     s.iteration(&agent(1), RunEndKind::Lost).quietly();
     s.command(cancel(1));
     assert_snapshot!(s.then(), @r"
+    undoRecorded {action: {cancel: {idea: idea-001}}}
     ideaCancelled {id: idea-001}
     ask #3 releaseWorktree ed-001-idea-001
     ");
@@ -151,6 +152,7 @@ fn a_cancelled_idea_leaves_nothing() {
     s.command(cancel(1))
         .iteration(&agent(1), RunEndKind::Stopped);
     assert_snapshot!(s.then(), @r"
+    undoRecorded {action: {cancel: {idea: idea-001}}}
     endingAsked {agent: ed-001, ending: cancelled}
     ed-001 -> Stopping
     ask #3 stopRun r0001-ed-001-i1
@@ -166,6 +168,7 @@ fn a_cancelled_idea_leaves_nothing() {
         .quietly();
     s.command(cancel(1));
     assert_snapshot!(s.then(), @r"
+    undoRecorded {action: {cancel: {idea: idea-001}}}
     attemptEnded {agent: ed-001, end: cancelled, keepWorktree: false, status: cancelled}
     ask #3 releaseWorktree ed-001-idea-001
     ");
@@ -177,6 +180,7 @@ fn a_cancelled_idea_leaves_nothing() {
     s.command(cancel(1));
     s.answer("startResolution", resolution_started(5, &["a.rs"]));
     assert_snapshot!(s.then(), @r"
+    undoRecorded {action: {cancel: {idea: idea-001}}}
     endingAsked {agent: ed-001, ending: cancelled}
     conflictLaidOut {files: [a.rs], id: idea-001}
     end #6

@@ -15,18 +15,11 @@ use crate::domain::command::{IdeaEdit, InboxFile, NewIdea, TargetChoice};
 use crate::domain::effect::{self, ConflictLevel, Effect, KeptWorktree, Landing, Purpose, Saved};
 use crate::domain::event::{
     AgentRedirected, AttemptEnded, AttemptMoved, AttemptSealed, BaselineCleared, BaselineFailed,
-    BaselinePassed, BaselineReady, BaselineStarted, CheckpointDeleted, CheckpointMade,
-    ClockWentBack, ConflictLaidOut, ConflictSettled, DaemonStarted, EffectFinished,
+    BaselinePassed, BaselineReady, BaselineStarted, CancelUndone, CheckpointDeleted,
+    CheckpointMade, ClockWentBack, ConflictLaidOut, ConflictSettled, DaemonStarted, EffectFinished,
     EffectRequested, EndingAsked, Event, FoundLanding, GateFailed, GatePassed, GateStarted,
     HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut,
-    IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaLanded, IdeaRetried,
-    IterationJudged, IterationStarted, Learned, LostEvents, Mark, MergeApproved, MergeBuilt,
-    MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased, MergeReturned,
-    MessageQueued, ModeSet, PauseLifted, PauseSet, PhaseChanged, RepairWay, ResolverFailed,
-    RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited,
-    RunEnded, RunStarted, SettingsLoaded, SignalSeen, StateRepaired, StateRestored,
-    TargetRewritten, TargetSeen, TargetSettled, TaskSet, VerifyPassed, VerifyReady, VerifyStarted,
-    WarningCleared, WarningRaised, WorkSaved, WorktreeReady,
+    IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationJudged, IterationStarted, Learned, LostEvents, Mark, MergeApproved, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased, MergeReturned, MessageQueued, ModeSet, PauseLifted, PauseSet, PhaseChanged, RedirectUndone, RepairWay, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SettingsLoaded, SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen, TargetSettled, TaskSet, UndoRecorded, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared, WarningRaised, WorkRescued, WorkSaved, WorktreeReady,
 };
 use crate::domain::hook::{HookName, HookSettings};
 use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, RunId};
@@ -37,6 +30,7 @@ use crate::domain::signal::Signal;
 use crate::domain::state::checkpoint::{
     Checkpoint, IdeaThen, Reason, Rollback, RollbackStep, SavedWork,
 };
+use crate::domain::state::undo::Action;
 use crate::domain::state::{AttemptEnd, Counters, Ending, Feedback, IdeaStatus, Task, Waits};
 use crate::domain::testkit::samples;
 use crate::domain::testkit::{START, agent, checkpoint_name, idea, oid, profile, settings};
@@ -170,6 +164,39 @@ fn idea_samples() -> Vec<Event> {
             id: id.clone(),
             profile: None,
         }),
+        Event::UndoRecorded(UndoRecorded {
+            action: Action::Rollback {
+                to: "first".parse().unwrap(),
+                safety: "before-rollback-1".parse().unwrap(),
+            },
+        }),
+        Event::UndoRecorded(UndoRecorded {
+            action: Action::Cancel { idea: id.clone() },
+        }),
+        Event::UndoRecorded(UndoRecorded {
+            action: Action::Redirect {
+                agent: agent(1),
+                idea: id.clone(),
+                to: idea(4),
+            },
+        }),
+        Event::CancelUndone(CancelUndone {
+            id: id.clone(),
+            undoes: 7,
+        }),
+        Event::RedirectUndone(RedirectUndone {
+            agent: agent(1),
+            undoes: 7,
+        }),
+        Event::WorkRescued(WorkRescued {
+            worktree: "ed-001-idea-003".into(),
+            saved: Some(Saved {
+                tip: oid(1),
+                wip: None,
+            }),
+        }),
+        Event::IdeaHeld(IdeaHeld { id: id.clone() }),
+        Event::IdeaUnheld(IdeaUnheld { id: id.clone() }),
         Event::IdeaClaimed(IdeaClaimed {
             id: id.clone(),
             agent: agent(1),
@@ -287,11 +314,19 @@ fn attempt_samples() -> Vec<Event> {
             agent: of(),
             to: idea(4),
             new_worktree: false,
+            undoes: None,
         }),
         Event::AgentRedirected(AgentRedirected {
             agent: of(),
             to: idea(4),
             new_worktree: true,
+            undoes: None,
+        }),
+        Event::AgentRedirected(AgentRedirected {
+            agent: of(),
+            to: idea(4),
+            new_worktree: true,
+            undoes: Some(7),
         }),
         Event::WorkSaved(WorkSaved {
             agent: of(),
@@ -706,6 +741,7 @@ fn checkpoint_samples() -> Vec<Event> {
         pause: false,
         resume: false,
         from: None,
+        undoes: None,
         step: RollbackStep::Checking,
         at: START,
         ideas: BTreeMap::new(),

@@ -300,3 +300,39 @@ fn ideas_are_listed_by_number() {
         .collect();
     assert_eq!(ids, [idea(1), idea(2), idea(3)]);
 }
+
+#[test]
+fn a_held_idea_starts_only_when_it_is_released() {
+    let mut s = Scenario::running();
+    s.command(Command::Pause { reason: None });
+    s.add("one").add_after("two", &[idea(1)]).add("three");
+    s.command(Command::HoldIdea { id: idea(1) });
+    s.command(Command::Resume).all_goes_well();
+    assert_snapshot!(claimed(&s), @"idea-003");
+    assert_eq!(view::rest(&s.state), view::Rest::Idle);
+    let (id, profile) = (idea(1), None);
+    assert!(s.ask(&Command::AssignIdea { id, profile }).is_err());
+    s.command(Command::UnholdIdea { id: idea(1) })
+        .all_goes_well();
+    assert_snapshot!(claimed(&s), @"idea-003 idea-001 idea-002");
+}
+
+#[test]
+fn a_hold_stops_no_agent_and_ends_with_the_landing() {
+    let mut s = Scenario::running();
+    s.add("one").well_until("iteration");
+    s.command(Command::HoldIdea { id: idea(1) });
+    s.command(Command::StopAgent { id: agent(1) })
+        .all_goes_well();
+    assert_snapshot!(claimed(&s), @"idea-001");
+    assert!(s.idea(1).held);
+    s.command(Command::UnholdIdea { id: idea(1) })
+        .all_goes_well();
+    assert_snapshot!(claimed(&s), @"idea-001 idea-001");
+    s.add("two").well_until("iteration");
+    s.command(Command::HoldIdea { id: idea(2) }).all_goes_well();
+    assert!(
+        !s.idea(1).held && !s.idea(2).held,
+        "what has landed is not held"
+    );
+}

@@ -19,11 +19,11 @@ use crate::domain::ids::IdeaId;
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::observation::Observation;
 use crate::domain::settings::Mode;
-use crate::domain::state::IdeaStatus;
+use crate::domain::state::{IdeaStatus, State};
 use crate::domain::testkit::{Scenario, agent, checkpoint_name, people};
 
-/// What a person can do; the number is that of another idea, which waits.
-fn interventions(other: &IdeaId) -> Vec<(&'static str, Command)> {
+/// What a person can do in this state; the other idea waits.
+fn interventions(state: &State, other: &IdeaId) -> Vec<(&'static str, Command)> {
     let redirect = |new_worktree| Command::RedirectAgent {
         id: agent(1),
         idea: other.clone(),
@@ -34,6 +34,13 @@ fn interventions(other: &IdeaId) -> Vec<(&'static str, Command)> {
         ("resume", Command::Resume),
         ("redirect", redirect(false)),
         ("anew", redirect(true)),
+        (
+            "undo",
+            Command::Undo {
+                seq: state.last_undoable().map_or(0, |last| last.seq),
+                from: None,
+            },
+        ),
     ];
     swarm.into_iter().chain(about_an_idea()).collect()
 }
@@ -196,6 +203,7 @@ fn carried_out(s: &Scenario) -> BTreeMap<&'static str, usize> {
             | Event::MergeReleased(_)
             | Event::MergeApproved(_)
             | Event::MergeRejected(_)
+            | Event::CancelUndone(_)
             | Event::IdeaLanded(_) => event.kind(),
             _ => continue,
         };
@@ -218,7 +226,7 @@ fn killed_after(s: &Scenario, command: &Command) -> Option<Scenario> {
 /// One cell, with all that must hold for it.
 fn cell(way: Way, turn: Way, at: usize) -> (String, Option<String>) {
     let (mut s, other) = stand(way, turn);
-    let (_, command) = interventions(&other).swap_remove(at);
+    let (_, command) = interventions(&s.state, &other).swap_remove(at);
     let killed = killed_after(&s, &command);
     let found = ask(&mut s, &command);
     again(&mut s, &command);
@@ -233,7 +241,7 @@ fn cell(way: Way, turn: Way, at: usize) -> (String, Option<String>) {
 type Row = (&'static str, Vec<(String, Option<String>)>);
 
 fn rows(turn: Way) -> Vec<Row> {
-    let count = interventions(&IdeaId::numbered(2)).len();
+    let count = interventions(&State::default(), &IdeaId::numbered(2)).len();
     let row = |(name, way): &(&'static str, Way)| {
         let cells = (0..count).map(|at| cell(*way, turn, at)).collect();
         (*name, cells)
@@ -242,7 +250,7 @@ fn rows(turn: Way) -> Vec<Row> {
 }
 
 fn names() -> Vec<&'static str> {
-    let all = interventions(&IdeaId::numbered(2));
+    let all = interventions(&State::default(), &IdeaId::numbered(2));
     all.into_iter().map(|(name, _)| name).collect()
 }
 
@@ -257,34 +265,34 @@ fn every_intervention_in_every_situation() {
         .map(|(name, cells)| (*name, words(cells)))
         .collect();
     assert_snapshot!(table(&shown, &names()), @r"
-                              pause     resume    redirect  anew      edit      retry     cancel    assign    stop      say       m-retry   approve   reject    retext    m-resolve
-    pending                   yes       -         unknown   unknown   yes       -         yes       yes       unknown   unknown   no        no        no        yes       no
-    pending, after a crash    yes       -         ended     ended     yes       yes       yes       yes       ended     ended     no        no        no        yes       no
-    preparing                 yes       -         yes       yes       yes       no        yes       no        yes       yes       no        no        no        yes       no
-    working                   yes       -         yes       yes       yes       no        yes       no        yes       yes       no        no        no        yes       no
-    gating, sealed now        yes       -         yes       yes       yes       no        yes       no        yes       yes       no        no        no        yes       no
-    gating                    yes       -         yes       yes       yes       no        yes       no        yes       yes       no        no        no        yes       no
-    stopping                  yes       -         yes       yes       yes       no        yes       no        -         yes       no        no        no        yes       no
-    waits for a person        yes       -         yes       yes       yes       yes       yes       no        yes       yes       no        no        no        yes       no
-    backoff                   yes       -         yes       yes       yes       no        yes       no        yes       yes       no        no        no        yes       no
-    catches up                yes       -         yes       yes       yes       no        yes       no        yes       yes       no        no        no        yes       no
-    queued, held              yes       -         no        no        yes       yes       yes       no        yes       no        no        yes       yes       yes       no
-    queued, approved          yes       -         no        no        no        no        no        no        no        yes       -         -         no        no        no
-    returned by review        yes       -         yes       yes       yes       no        yes       no        yes       yes       no        no        no        yes       no
-    queued, waits             yes       -         no        no        no        no        yes       no        no        yes       yes       no        no        no        no
-    building                  yes       -         no        no        no        no        no        no        no        yes       -         no        no        no        no
-    conflict, laid out now    yes       -         no        no        no        no        yes       no        no        yes       -         no        no        no        no
-    resolver works            yes       -         no        no        no        no        yes       no        no        yes       -         no        no        no        no
-    resolved, concluded now   yes       -         no        no        no        no        yes       no        no        yes       -         no        no        no        no
-    conflict for a person     yes       -         no        no        no        no        yes       no        no        yes       yes       no        no        no        yes
-    target rewritten          yes       -         no        no        no        no        yes       no        no        yes       -         no        no        no        no
-    verifying                 yes       -         no        no        no        no        no        no        no        yes       -         no        no        no        no
-    landing                   yes       -         no        no        no        no        no        no        no        yes       -         no        no        no        no
-    done                      yes       -         ended     ended     no        no        no        no        ended     ended     no        no        no        no        no
-    blocked                   yes       -         ended     ended     yes       yes       yes       no        ended     ended     no        no        no        yes       no
-    failed                    yes       -         ended     ended     yes       yes       yes       no        ended     ended     no        no        no        yes       no
-    timeout                   yes       -         ended     ended     yes       yes       yes       no        ended     ended     no        no        no        yes       no
-    cancelled                 yes       -         unknown   unknown   yes       yes       -         no        unknown   unknown   no        no        no        yes       no
+                              pause     resume    redirect  anew      undo      edit      retry     cancel    assign    hold      unhold    stop      say       m-retry   approve   reject    retext    m-resolve
+    pending                   yes       -         unknown   unknown   no        yes       -         yes       yes       yes       -         unknown   unknown   no        no        no        yes       no
+    pending, after a crash    yes       -         ended     ended     no        yes       yes       yes       yes       yes       -         ended     ended     no        no        no        yes       no
+    preparing                 yes       -         yes       yes       no        yes       no        yes       no        yes       -         yes       yes       no        no        no        yes       no
+    working                   yes       -         yes       yes       no        yes       no        yes       no        yes       -         yes       yes       no        no        no        yes       no
+    gating, sealed now        yes       -         yes       yes       no        yes       no        yes       no        yes       -         yes       yes       no        no        no        yes       no
+    gating                    yes       -         yes       yes       no        yes       no        yes       no        yes       -         yes       yes       no        no        no        yes       no
+    stopping                  yes       -         yes       yes       no        yes       no        yes       no        yes       -         -         yes       no        no        no        yes       no
+    waits for a person        yes       -         yes       yes       no        yes       yes       yes       no        yes       -         yes       yes       no        no        no        yes       no
+    backoff                   yes       -         yes       yes       no        yes       no        yes       no        yes       -         yes       yes       no        no        no        yes       no
+    catches up                yes       -         yes       yes       no        yes       no        yes       no        yes       -         yes       yes       no        no        no        yes       no
+    queued, held              yes       -         no        no        no        yes       yes       yes       no        yes       -         yes       no        no        yes       yes       yes       no
+    queued, approved          yes       -         no        no        no        no        no        no        no        yes       -         no        yes       -         -         no        no        no
+    returned by review        yes       -         yes       yes       no        yes       no        yes       no        yes       -         yes       yes       no        no        no        yes       no
+    queued, waits             yes       -         no        no        no        no        no        yes       no        yes       -         no        yes       yes       no        no        no        no
+    building                  yes       -         no        no        no        no        no        no        no        yes       -         no        yes       -         no        no        no        no
+    conflict, laid out now    yes       -         no        no        no        no        no        yes       no        yes       -         no        yes       -         no        no        no        no
+    resolver works            yes       -         no        no        no        no        no        yes       no        yes       -         no        yes       -         no        no        no        no
+    resolved, concluded now   yes       -         no        no        no        no        no        yes       no        yes       -         no        yes       -         no        no        no        no
+    conflict for a person     yes       -         no        no        no        no        no        yes       no        yes       -         no        yes       yes       no        no        no        yes
+    target rewritten          yes       -         no        no        no        no        no        yes       no        yes       -         no        yes       -         no        no        no        no
+    verifying                 yes       -         no        no        no        no        no        no        no        yes       -         no        yes       -         no        no        no        no
+    landing                   yes       -         no        no        no        no        no        no        no        yes       -         no        yes       -         no        no        no        no
+    done                      yes       -         ended     ended     no        no        no        no        no        no        -         ended     ended     no        no        no        no        no
+    blocked                   yes       -         ended     ended     no        yes       yes       yes       no        no        -         ended     ended     no        no        no        yes       no
+    failed                    yes       -         ended     ended     no        yes       yes       yes       no        no        -         ended     ended     no        no        no        yes       no
+    timeout                   yes       -         ended     ended     no        yes       yes       yes       no        no        -         ended     ended     no        no        no        yes       no
+    cancelled                 yes       -         unknown   unknown   yes       yes       yes       -         no        no        -         unknown   unknown   no        no        no        yes       no
     ");
 }
 
@@ -345,6 +353,16 @@ fn every_refusal_says_why_and_what_to_do() {
         -> swarm idea add "..."
     cannot edit idea-001: it is merging
         -> swarm idea add "..."
+    cannot hold idea-001: it failed
+        -> it does not start by itself; to start it: swarm idea retry idea-001
+    cannot hold idea-001: it is blocked
+        -> it does not start by itself; to start it: swarm idea retry idea-001
+    cannot hold idea-001: it is cancelled
+        -> it does not start by itself; to start it: swarm idea retry idea-001
+    cannot hold idea-001: it is done
+        -> swarm idea add "..."
+    cannot hold idea-001: it timed out
+        -> it does not start by itself; to start it: swarm idea retry idea-001
     cannot redirect ed-001 to idea-002: its work is complete and in the merge queue
         -> swarm idea assign idea-002
     cannot reject the merge of idea-001: the idea failed, so it is not in the merge queue
@@ -405,6 +423,8 @@ fn every_refusal_says_why_and_what_to_do() {
         -> return the work with your message: swarm merge reject idea-001 "..."
     cannot stop ed-001: its work is complete and in the merge queue
         -> swarm idea cancel idea-001
+    cannot undo: there is nothing left to take back
+        -> swarm log
     there is no agent `ed-001`
         -> see the agents: swarm agent list
     "#);
@@ -517,8 +537,9 @@ fn every_intervention_after_every_other() {
         for first in 0..count {
             for second in 0..count {
                 let (mut s, other) = stand(*way, |_| {});
-                let mut all = interventions(&other);
-                ask(&mut s, &all[first].1);
+                let (_, command) = interventions(&s.state, &other).swap_remove(first);
+                ask(&mut s, &command);
+                let mut all = interventions(&s.state, &other);
                 let (what, command) = all.swap_remove(second);
                 ask(&mut s, &command);
                 again(&mut s, &command);

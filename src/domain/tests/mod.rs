@@ -24,4 +24,5 @@ mod sessions;
 mod stuck;
 mod table;
 mod torn_batches;
+mod undo;
 mod usage;

@@ -55,6 +55,7 @@ fn a_redirect_commits_the_work_and_hands_over_the_worktree() {
     s.iteration(&agent(1), RunEndKind::Stopped);
     assert_snapshot!(s.then(), @r"
     agentRedirected {agent: ed-001, to: idea-002}
+    undoRecorded {action: {redirect: {agent: ed-001, idea: idea-001, to: idea-002}}}
     ed-001 -> Stopping
     ask #3 stopRun r0001-ed-001-i1
     end #3

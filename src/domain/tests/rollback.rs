@@ -124,6 +124,7 @@ fn a_rollback_goes_step_by_step() {
     end #7
     pauseSet {reason: rolled back to first; to go on from there: swarm resume}
     rolledBack {commit: 0001, safety: before-rollback-20260101t000000000z, to: first}
+    undoRecorded {action: {rollback: {safety: before-rollback-20260101t000000000z, to: first}}}
     phaseChanged {phase: pausing, reason: rolled back to first; to go on from there: swarm resume}
     phaseChanged {phase: paused, reason: rolled back to first; to go on from there: swarm resume}
     ");
@@ -596,12 +597,16 @@ fn with_saved_work() -> Scenario {
 fn saved_work_has_no_worktree_to_release() {
     let mut s = with_saved_work();
     s.command(Command::CancelIdea { id: idea(1) });
-    assert_snapshot!(s.then(), @r"ideaCancelled {id: idea-001}");
+    assert_snapshot!(s.then(), @r"
+    undoRecorded {action: {cancel: {idea: idea-001}}}
+    ideaCancelled {id: idea-001}
+    ");
     let mut s = with_saved_work();
     s.command(Command::Resume).quietly();
     s.command(Command::CancelIdea { id: idea(1) });
     s.fails("prepareWorktree", "it cannot be done");
     assert_snapshot!(s.then(), @r"
+    undoRecorded {action: {cancel: {idea: idea-001}}}
     endingAsked {agent: ed-002, ending: cancelled}
     ed-002 -> Stopping
     end #9: it cannot be done

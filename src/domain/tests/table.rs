@@ -192,6 +192,8 @@ pub(super) fn about_an_idea() -> Vec<(&'static str, Command)> {
                 profile: None,
             },
         ),
+        ("hold", Command::HoldIdea { id: id.clone() }),
+        ("unhold", Command::UnholdIdea { id: id.clone() }),
         ("stop", Command::StopAgent { id: of.clone() }),
         (
             "say",
@@ -337,34 +339,34 @@ fn all_commands_about_an_idea_in_all_situations() {
     }
     let columns: Vec<&str> = about_an_idea().iter().map(|(name, _)| *name).collect();
     assert_snapshot!(table(&rows, &columns), @r"
-                              edit      retry     cancel    assign    stop      say       m-retry   approve   reject    retext    m-resolve
-    pending                   yes       -         yes       yes       unknown   unknown   no        no        no        yes       no
-    pending, after a crash    yes       yes       yes       yes       ended     ended     no        no        no        yes       no
-    preparing                 yes       no        yes       no        yes       yes       no        no        no        yes       no
-    working                   yes       no        yes       no        yes       yes       no        no        no        yes       no
-    gating, sealed now        yes       no        yes       no        yes       yes       no        no        no        yes       no
-    gating                    yes       no        yes       no        yes       yes       no        no        no        yes       no
-    stopping                  yes       no        yes       no        -         yes       no        no        no        yes       no
-    waits for a person        yes       yes       yes       no        yes       yes       no        no        no        yes       no
-    backoff                   yes       no        yes       no        yes       yes       no        no        no        yes       no
-    catches up                yes       no        yes       no        yes       yes       no        no        no        yes       no
-    queued, held              yes       yes       yes       no        yes       no        no        yes       yes       yes       no
-    queued, approved          no        no        no        no        no        yes       -         -         no        no        no
-    returned by review        yes       no        yes       no        yes       yes       no        no        no        yes       no
-    queued, waits             no        no        yes       no        no        yes       yes       no        no        no        no
-    building                  no        no        no        no        no        yes       -         no        no        no        no
-    conflict, laid out now    no        no        yes       no        no        yes       -         no        no        no        no
-    resolver works            no        no        yes       no        no        yes       -         no        no        no        no
-    resolved, concluded now   no        no        yes       no        no        yes       -         no        no        no        no
-    conflict for a person     no        no        yes       no        no        yes       yes       no        no        no        yes
-    target rewritten          no        no        yes       no        no        yes       -         no        no        no        no
-    verifying                 no        no        no        no        no        yes       -         no        no        no        no
-    landing                   no        no        no        no        no        yes       -         no        no        no        no
-    done                      no        no        no        no        ended     ended     no        no        no        no        no
-    blocked                   yes       yes       yes       no        ended     ended     no        no        no        yes       no
-    failed                    yes       yes       yes       no        ended     ended     no        no        no        yes       no
-    timeout                   yes       yes       yes       no        ended     ended     no        no        no        yes       no
-    cancelled                 yes       yes       -         no        unknown   unknown   no        no        no        yes       no
+                              edit      retry     cancel    assign    hold      unhold    stop      say       m-retry   approve   reject    retext    m-resolve
+    pending                   yes       -         yes       yes       yes       -         unknown   unknown   no        no        no        yes       no
+    pending, after a crash    yes       yes       yes       yes       yes       -         ended     ended     no        no        no        yes       no
+    preparing                 yes       no        yes       no        yes       -         yes       yes       no        no        no        yes       no
+    working                   yes       no        yes       no        yes       -         yes       yes       no        no        no        yes       no
+    gating, sealed now        yes       no        yes       no        yes       -         yes       yes       no        no        no        yes       no
+    gating                    yes       no        yes       no        yes       -         yes       yes       no        no        no        yes       no
+    stopping                  yes       no        yes       no        yes       -         -         yes       no        no        no        yes       no
+    waits for a person        yes       yes       yes       no        yes       -         yes       yes       no        no        no        yes       no
+    backoff                   yes       no        yes       no        yes       -         yes       yes       no        no        no        yes       no
+    catches up                yes       no        yes       no        yes       -         yes       yes       no        no        no        yes       no
+    queued, held              yes       yes       yes       no        yes       -         yes       no        no        yes       yes       yes       no
+    queued, approved          no        no        no        no        yes       -         no        yes       -         -         no        no        no
+    returned by review        yes       no        yes       no        yes       -         yes       yes       no        no        no        yes       no
+    queued, waits             no        no        yes       no        yes       -         no        yes       yes       no        no        no        no
+    building                  no        no        no        no        yes       -         no        yes       -         no        no        no        no
+    conflict, laid out now    no        no        yes       no        yes       -         no        yes       -         no        no        no        no
+    resolver works            no        no        yes       no        yes       -         no        yes       -         no        no        no        no
+    resolved, concluded now   no        no        yes       no        yes       -         no        yes       -         no        no        no        no
+    conflict for a person     no        no        yes       no        yes       -         no        yes       yes       no        no        no        yes
+    target rewritten          no        no        yes       no        yes       -         no        yes       -         no        no        no        no
+    verifying                 no        no        no        no        yes       -         no        yes       -         no        no        no        no
+    landing                   no        no        no        no        yes       -         no        yes       -         no        no        no        no
+    done                      no        no        no        no        no        -         ended     ended     no        no        no        no        no
+    blocked                   yes       yes       yes       no        no        -         ended     ended     no        no        no        yes       no
+    failed                    yes       yes       yes       no        no        -         ended     ended     no        no        no        yes       no
+    timeout                   yes       yes       yes       no        no        -         ended     ended     no        no        no        yes       no
+    cancelled                 yes       yes       -         no        no        -         unknown   unknown   no        no        no        yes       no
     ");
 }
 
