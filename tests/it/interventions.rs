@@ -407,7 +407,7 @@ fn a_go_for_a_held_merge_is_carried_out_once() {
     sandbox.configure(&json!({"merge": {"autoMerge": false}}));
     let id = sandbox.idea("write a.txt x; say COMPLETE");
     let daemon = sandbox.start();
-    sandbox.wait_needs_you("held");
+    sandbox.wait_needs_you("review");
     let daemon = cut_short(&sandbox, daemon, &["merge", "retry", &id]);
     sandbox.wait_idea(&id, "done");
     assert_eq!(times(&sandbox, "ideaLanded"), 1);

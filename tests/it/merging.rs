@@ -387,7 +387,7 @@ fn without_auto_merge_a_person_approves() {
     let base = sandbox.head("main");
     let daemon = sandbox.start();
     let id = sandbox.idea("write a.txt x; commit; say COMPLETE");
-    let need = sandbox.wait_needs_you("held");
+    let need = sandbox.wait_needs_you("review");
     assert_eq!((&need["ideaId"], sandbox.head("main")), (&json!(id), base));
     sandbox.swarm(&["wait", "--until", "idle"]).refused(6, &[]);
     sandbox.shell(&strings(&need["commands"])[0]).ok();

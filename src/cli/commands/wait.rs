@@ -417,7 +417,7 @@ mod tests {
                 None,
             )
         };
-        let need = json!([{"kind": "held", "message": "ready", "commands": []}]);
+        let need = json!([{"kind": "review", "message": "ready", "commands": []}]);
         let none = json!([]);
         let cases = [
             (

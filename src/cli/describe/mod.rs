@@ -27,8 +27,9 @@ use crate::domain::event::{
     GateStarted, HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted,
     HookTimedOut, IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaLanded,
     IdeaRetried, IterationJudged, IterationStarted, Learned, Mark, MergeBuilt, MergeConflicted,
-    MergeMoved, MergeQueued, MergeReleased, MergeReturned, MessageQueued, ModeSet, PauseLifted,
-    PauseSet, PhaseChanged, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned,
+    MergeMoved, MergeQueued, MergeReleased, MergeReturned, MessageQueued, ModeSet, NeedArose,
+    NeedSettled, NightBegan, NightEnded, NoticeDelivered, NoticeFailed, PauseLifted, PauseSet,
+    PhaseChanged, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned,
     RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SessionBegan, SessionDropped,
     SettingsLoaded, SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen,
     TargetSettled, TaskSet, UsageSeen, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared,
@@ -43,7 +44,7 @@ pub use event_parts::{
 };
 use event_parts::{
     baseline_failed, because, conflict_level, effect_words, ending_words, failed_command,
-    rollback_step, run_end, signal_words, target_choice,
+    need_words, rollback_step, run_end, signal_words, target_choice,
 };
 pub use waiting::waiting;
 
@@ -363,6 +364,26 @@ fn describe_event(event: &Event) -> String {
         }
         Event::HookApproved(HookApproved { hook, .. }) => {
             format!("hook {hook} approved in its current form")
+        }
+        Event::NeedArose(NeedArose { message, .. }) => format!("needs you: {message}"),
+        Event::NeedSettled(NeedSettled { key }) => {
+            format!("no longer needs you: {}", need_words(key))
+        }
+        Event::NightBegan(NightBegan {}) => "work began".to_owned(),
+        Event::NightEnded(NightEnded { message, .. }) => message.clone(),
+        Event::NoticeDelivered(NoticeDelivered { about }) => {
+            format!("webhook told of event {about}")
+        }
+        Event::NoticeFailed(NoticeFailed {
+            about,
+            why,
+            again_at,
+        }) => {
+            let again = match again_at {
+                Some(_) => "it is sent again",
+                None => "it is not sent again",
+            };
+            format!("webhook not told of event {about}: {why}; {again}")
         }
         Event::MergeQueued(MergeQueued {
             id, source, held, ..

@@ -6,7 +6,7 @@ use crate::domain::event::{
     IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaEdited, IdeaLanded, IdeaRetried,
 };
 use crate::domain::ids::{IdeaId, Oid};
-use crate::domain::state::{Audit, Idea, IdeaStatus, Kept, State, UnusedWorktree};
+use crate::domain::state::{Audit, Idea, IdeaStatus, Kept, LANDED, State, UnusedWorktree};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
 
@@ -153,7 +153,7 @@ pub(super) fn is_done(idea: &mut Idea, at: Timestamp, commit: &Oid) {
     idea.status = IdeaStatus::Done;
     idea.commit = Some(commit.clone());
     idea.last_error = None;
-    audit(idea, at, "landed", commit.as_str());
+    audit(idea, at, LANDED, commit.as_str());
 }
 
 /// Worktree that is no longer needed; work saved by a checkpoint has none.

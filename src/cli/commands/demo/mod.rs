@@ -8,7 +8,7 @@ mod stage;
 
 use clap::Args;
 
-use super::start::{Before, Wish, conclude, run_daemon, style};
+use super::start::{Before, Wish, conclude, run_daemon, style, warn_without_page};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::repo::Repo;
@@ -32,8 +32,8 @@ pub struct Demo {
     #[arg(long, value_name = "N", default_value_t = 3,
         value_parser = clap::value_parser!(u16).range(1..=16))]
     pub agents: u16,
-    /// Does nothing yet: this version has no web page.
-    #[arg(long)]
+    /// Accepted for scripts; this version has no web page.
+    #[arg(long, hide = true)]
     pub no_open: bool,
     /// Keep the temporary repository so that you can look around in it.
     #[arg(long)]
@@ -42,6 +42,7 @@ pub struct Demo {
 
 /// Runs the demo.
 pub fn run(args: &Demo, context: &mut Context) -> Result<(), CliError> {
+    warn_without_page(&[("--no-open", args.no_open)], context);
     let folder = tempfile::Builder::new()
         .prefix("swarm-demo-")
         .tempdir()
