@@ -111,9 +111,10 @@ impl From<WebhookForm> for Webhook {
 impl Webhook {
     /// Problems that can be seen without the environment, each with its key below `notify.webhook`.
     pub(super) fn problems(&self) -> Vec<(String, String)> {
-        let url = match is_variable(&self.url) {
-            true => expand(&self.url, |_| Some(String::new())).map(drop),
-            false => address(&self.url, self.allow_http).map(drop),
+        let url = if is_variable(&self.url) {
+            expand(&self.url, |_| Some(String::new())).map(drop)
+        } else {
+            address(&self.url, self.allow_http).map(drop)
         };
         let url = url.err().map(|why| ("url".to_owned(), why));
         let headers = self.headers.iter().filter_map(|(name, value)| {

@@ -13,6 +13,7 @@ use crate::domain::outcome::{
 };
 use crate::domain::settings::{BaselineMode, Settings, Webhook};
 use crate::domain::state::IdeaStatus;
+use crate::domain::state::attention::Attention;
 use crate::domain::testkit::outcomes::{self, land_blocked};
 use crate::domain::testkit::scenario::exit;
 use crate::domain::testkit::{Scenario, agent, idea, oid};
@@ -115,7 +116,7 @@ fn what_stands_already_is_announced_once_when_somebody_is_to_be_told() {
     s.add("one");
     crashes(&mut s, 1);
     assert_eq!(kinds(&s), Vec::<&str>::new(), "nobody is to be told");
-    assert_eq!(s.state.attention, Default::default());
+    assert_eq!(s.state.attention, Attention::default());
     s.restart().load(hook).all_hooks();
     assert_eq!(kinds(&s), ["failed"], "and no night: nothing was done");
     s.restart().all_hooks();
