@@ -1,15 +1,19 @@
 #!/usr/bin/env bash
 # Shows a desktop notification.
 #
-# Hooks:     on-pause, on-error, on-conflict, post-merge, post-complete
+# Hooks:     on-needs-you, on-pause, on-error, on-conflict, post-merge, post-complete
 # Variables: SWARM_HOOK, SWARM_REPO, and those of the hook: SWARM_REASON | SWARM_ERROR_TYPE SWARM_MESSAGE |
-#            SWARM_LEVEL SWARM_FILES | SWARM_TARGET SWARM_COMMIT_HASH | SWARM_STATUS SWARM_DURATION; SWARM_IDEA_ID
+#            SWARM_KIND SWARM_MESSAGE SWARM_COMMANDS | SWARM_LEVEL SWARM_FILES | SWARM_TARGET SWARM_COMMIT_HASH | SWARM_STATUS SWARM_DURATION; SWARM_IDEA_ID
 # Needs:     notify-send (Linux) or osascript (macOS); without one of them it says so and succeeds.
 # Twice:     harmless, the notification is shown again.
 set -euo pipefail
 
 idea=${SWARM_IDEA_ID:-}
 case "${SWARM_HOOK:-}" in
+  on-needs-you)
+    if [ "${SWARM_KIND:-}" = ended ]; then title="swarm is done"; else title="swarm needs you: ${SWARM_KIND:-} ${idea}"; fi
+    text=${SWARM_MESSAGE:-}
+    ;;
   on-pause) title="swarm is paused" text=${SWARM_REASON:-} ;;
   on-error) title="swarm: ${SWARM_ERROR_TYPE:-error} ${idea}" text=${SWARM_MESSAGE:-} ;;
   on-conflict) title="swarm: ${SWARM_LEVEL:-} conflict in ${idea}" text=${SWARM_FILES:-} ;;

@@ -79,6 +79,8 @@ pub const LABELS: &[&str] = &[
     "effect.land.done",
     "effect.move.begin",
     "effect.move.done",
+    "effect.notify.begin",
+    "effect.notify.done",
     "effect.prepare.begin",
     "effect.prepare.done",
     "effect.release.begin",

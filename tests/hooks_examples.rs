@@ -146,7 +146,7 @@ fn every_script_can_be_run_and_says_for_which_hook_it_is() {
         let checked = Command::new("bash").arg("-n").arg(&path).output().unwrap();
         assert!(checked.status.success(), "{checked:?}");
     }
-    assert_eq!(scripts, 5);
+    assert_eq!(scripts, 8);
 }
 
 #[test]
@@ -175,6 +175,155 @@ fn a_notification_gets_its_texts_and_is_no_failure_without_a_desktop() {
     );
 }
 
+#[test]
+fn a_notification_says_that_swarm_needs_you_or_is_done() {
+    let script = examples().join("notify-desktop.sh");
+    let stage = Stage::with_only(&["bash", "basename"]);
+    fake(&stage, "notify-send", "printf '<%s>' \"$@\"");
+    let title = |kind: &str| {
+        let output = stage.run(&script, &needs_you(kind), "");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let text = "idea-001 failed: $(touch y) `z` <b>\nrepo";
+    assert_eq!(
+        title("failed"),
+        format!("<--app-name=swarm><--><swarm needs you: failed idea-001><{text}>")
+    );
+    assert!(title("ended").contains("<swarm is done>"));
+}
+
+/// Puts a program on the stage that does this.
+fn fake(stage: &Stage, name: &str, script: &str) {
+    let file = stage.dir.path().join("bin").join(name);
+    fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// The variables of `on-needs-you`.
+fn needs_you(kind: &str) -> [(&'static str, &str); 6] {
+    [
+        ("SWARM_HOOK", "on-needs-you"),
+        ("SWARM_EVENT_SEQ", "7"),
+        ("SWARM_KIND", kind),
+        ("SWARM_IDEA_ID", "idea-001"),
+        ("SWARM_MESSAGE", "idea-001 failed: $(touch y) `z` <b>"),
+        (
+            "SWARM_COMMANDS",
+            "swarm idea retry idea-001\nswarm idea cancel idea-001",
+        ),
+    ]
+}
+
+/// A stage on which `curl` keeps its arguments, its settings and what it sends in the repository.
+fn with_fake_curl(tools: &[&str]) -> Stage {
+    let stage = Stage::with_only(tools);
+    fake(
+        &stage,
+        "curl",
+        "printf '%s\\n' \"$@\" > arguments; cat \"$2\" > settings; cat > body",
+    );
+    stage
+}
+
+fn kept(stage: &Stage, name: &str) -> String {
+    fs::read_to_string(stage.repo().join(name)).unwrap()
+}
+
+const TOOLS: [&str; 4] = ["bash", "basename", "tr", "cat"];
+
+#[test]
+fn ntfy_gets_title_priority_and_text_and_the_topic_stays_out_of_the_arguments() {
+    let script = examples().join("ntfy.sh");
+    let stage = with_fake_curl(&TOOLS);
+    let output = stage.run(&script, &needs_you("question"), "");
+    assert!(
+        told(&output).contains("no topic: write its URL"),
+        "{output:?}"
+    );
+    write_secret(
+        &stage,
+        "ntfy",
+        "https://ntfy.sh/s3cret\nAuthorization: Bearer t0ken",
+    );
+    let output = stage.run(&script, &needs_you("question"), "");
+    assert!(output.status.success(), "{}", told(&output));
+    let arguments = kept(&stage, "arguments");
+    assert!(
+        arguments.contains("Title: repo: swarm needs you (question)\n")
+            && arguments.contains("Priority: high\n"),
+        "{arguments}"
+    );
+    assert!(!arguments.contains("s3cret") && !arguments.contains("t0ken"));
+    assert_eq!(
+        kept(&stage, "settings"),
+        "url = \"https://ntfy.sh/s3cret\"\nheader = \"Authorization: Bearer t0ken\"\n"
+    );
+    assert_eq!(
+        kept(&stage, "body"),
+        "idea-001 failed: $(touch y) `z` <b>\n\nswarm idea retry idea-001\nswarm idea cancel \
+        idea-001\n"
+    );
+    write_secret(&stage, "ntfy", "http://example.com/x\n");
+    let output = stage.run(&script, &needs_you("question"), "");
+    assert!(
+        told(&output).contains("must be an https:// URL"),
+        "{output:?}"
+    );
+}
+
+#[test]
+fn slack_gets_a_text_in_which_nothing_is_a_mention() {
+    let script = examples().join("slack.sh");
+    let none = Stage::with_only(&TOOLS).run(&script, &[], "");
+    assert!(told(&none).contains("curl is not installed"), "{none:?}");
+    let stage = with_fake_curl(&["bash", "basename", "tr", "cat", "sed", "awk"]);
+    write_secret(&stage, "slack", "https://hooks.slack.com/services/s3cret\n");
+    let mut variables = needs_you("failed");
+    variables[4].1 = "a \"b\" \\ <!channel> & \u{e9}\nsecond\tline ```";
+    let output = stage.run(&script, &variables, "");
+    assert!(output.status.success(), "{}", told(&output));
+    assert!(!kept(&stage, "arguments").contains("s3cret"));
+    let body: serde_json::Value = serde_json::from_str(&kept(&stage, "body")).unwrap();
+    assert_eq!(
+        body["text"],
+        "*repo: swarm needs you (failed)*\na \"b\" \\ &lt;!channel&gt; &amp; \u{e9}\nsecond line \
+        \n```\nswarm idea retry idea-001\nswarm idea cancel idea-001\n```"
+    );
+}
+
+#[test]
+fn an_e_mail_has_one_subject_and_the_same_id_each_time() {
+    let script = examples().join("email.sh");
+    let stage = Stage::with_only(&TOOLS);
+    fake(
+        &stage,
+        "sendmail",
+        "printf '%s\\n' \"$@\" > arguments; cat > body",
+    );
+    let output = stage.run(&script, &needs_you("failed"), "");
+    assert!(told(&output).contains("no address: write it"), "{output:?}");
+    write_secret(&stage, "email", "me@example.com\nswarm@example.com\n");
+    let mut variables = needs_you("failed");
+    variables[3].1 = "idea-001\nBcc: all@example.com";
+    let output = stage.run(&script, &variables, "");
+    assert!(output.status.success(), "{}", told(&output));
+    assert_eq!(kept(&stage, "arguments"), "-i\n--\nme@example.com\n");
+    let mail = kept(&stage, "body");
+    let (head, text) = mail.split_once("\n\n").unwrap();
+    assert!(
+        head.starts_with(
+            "To: me@example.com\nFrom: swarm@example.com\nSubject: [repo] swarm needs you: failed \
+            idea-001Bcc allexample.com\nMessage-ID: <swarm-7@repo>\n"
+        ),
+        "{head}"
+    );
+    assert!(
+        text.starts_with("idea-001 failed: $(touch y) `z` <b>\n\nIn /"),
+        "{text}"
+    );
+    assert!(text.ends_with("    swarm idea retry idea-001\n    swarm idea cancel idea-001\n"));
+}
+
 /// Answers one request with `status`; its head in lower case, and its body.
 fn answer(stream: &mut TcpStream, status: &str) -> (String, String) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
@@ -198,10 +347,10 @@ fn answer(stream: &mut TcpStream, status: &str) -> (String, String) {
     (head, String::from_utf8(body).unwrap())
 }
 
-fn write_secret(stage: &Stage, text: &str) {
+fn write_secret(stage: &Stage, name: &str, text: &str) {
     let hooks = stage.repo().join(".swarm/hooks");
     fs::create_dir_all(&hooks).unwrap();
-    fs::write(hooks.join("webhook.secret"), text).unwrap();
+    fs::write(hooks.join(format!("{name}.secret")), text).unwrap();
 }
 
 #[test]
@@ -212,6 +361,7 @@ fn a_webhook_is_sent_again_until_it_is_taken() {
     let port = listener.local_addr().unwrap().port();
     write_secret(
         &stage,
+        "webhook",
         &format!("http://127.0.0.1:{port}/in\nAuthorization: Bearer t0ken"),
     );
     let receiver = thread::spawn(move || {
@@ -243,9 +393,9 @@ fn a_webhook_says_what_it_lacks() {
     assert!(refused(&Stage::with_only(&["bash", "cat"])).contains("curl is not installed"));
     let stage = Stage::new();
     assert!(refused(&stage).contains("write it into"));
-    write_secret(&stage, "http://example.com/x\n");
+    write_secret(&stage, "webhook", "http://example.com/x\n");
     assert!(refused(&stage).contains("must be an https:// URL"));
-    write_secret(&stage, "https://example.com/\"\noutput = \"x\n");
+    write_secret(&stage, "webhook", "https://example.com/\"\noutput = \"x\n");
     assert!(refused(&stage).contains("must not contain quotes"));
 }
 

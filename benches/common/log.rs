@@ -259,6 +259,7 @@ impl Maker {
             Effect::Land(_) => LandOutcome::Landed.into(),
             Effect::ReleaseWorktree(_) => WorktreeReleased::default().into(),
             Effect::ArchiveInbox(_) => InboxArchived.into(),
+            Effect::Notify(_) => return Err("there is no webhook".into()),
             Effect::MakeCheckpoint(_)
             | Effect::DeleteCheckpoint(_)
             | Effect::CheckRollback(_)
@@ -347,6 +348,7 @@ fn settings() -> Result<Settings> {
         checkpoint_before_autopilot: false,
         checkpoints_kept: 50,
         hooks: std::collections::BTreeMap::new(),
+        webhook: None,
         accounts: std::collections::BTreeMap::new(),
         auto_resume: true,
         resume_sessions: true,

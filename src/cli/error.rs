@@ -25,7 +25,7 @@ pub const EXIT_CODES: [(u8, &str); 10] = [
     (4, "the agent's CLI is missing or not usable"),
     (
         5,
-        "an idea failed, timed out or is blocked (`wait`, `start --until-idle`)",
+        "an idea failed, hit its limit or is blocked (`wait`, `start --until-idle`)",
     ),
     (6, "something needs you"),
     (74, "the disk failed while the daemon was writing"),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::domain::attention::{NeedKey, NoticeKind};
 use crate::domain::command::{IdeaEdit, NewIdea, TargetChoice};
 use crate::domain::effect::{self, ConflictLevel, Effect, Purpose, Saved};
 use crate::domain::event::{
@@ -10,7 +11,7 @@ use crate::domain::event::{
     CheckpointMade, ClockWentBack, ConflictLaidOut, ConflictSettled, DaemonStarted, EffectFinished,
     EffectRequested, EndingAsked, Event, GateFailed, GatePassed, GateStarted, HookApproved,
     HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut, IdeaAdded,
-    IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationJudged, IterationStarted, Learned, LostEvents, Mark, MergeApproved, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased, MergeReturned, MessageQueued, ModeSet, PauseLifted, PauseSet, PhaseChanged, RedirectUndone, RepairWay, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SettingsLoaded, SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen, TargetSettled, TaskSet, UndoRecorded, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared, WarningRaised, WorkRescued, WorkSaved, WorktreeReady,
+    IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationJudged, IterationStarted, Learned, LostEvents, Mark, MergeApproved, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased, MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan, NightEnded, NoticeDelivered, NoticeFailed, PauseLifted, PauseSet, PhaseChanged, RedirectUndone, RepairWay, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SettingsLoaded, SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen, TargetSettled, TaskSet, UndoRecorded, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared, WarningRaised, WorkRescued, WorkSaved, WorktreeReady,
 };
 use crate::domain::evolve::evolve;
 use crate::domain::hook::HookName;
@@ -27,6 +28,7 @@ use crate::domain::state::{
     AttemptEnd, Counters, Ending, Feedback, IdeaStatus, State, Task, Waits,
 };
 use crate::domain::time::Timestamp;
+use crate::domain::usage::Spent;
 
 pub(super) fn oid() -> Oid {
     "0123456789abcdef0123456789abcdef01234567".parse().unwrap()
@@ -75,6 +77,7 @@ pub(super) fn settings() -> Settings {
         checkpoint_before_autopilot: false,
         checkpoints_kept: 50,
         hooks: std::collections::BTreeMap::new(),
+        webhook: None,
         accounts: std::collections::BTreeMap::new(),
         auto_resume: true,
         resume_sessions: true,
@@ -101,8 +104,40 @@ pub(super) fn events() -> Vec<Event> {
     events.extend(merge_events());
     events.extend(checkpoint_events());
     events.extend(hook_events());
+    events.extend(attention_events());
     events.extend(other_events());
     events
+}
+
+fn attention_events() -> Vec<Event> {
+    let key = NeedKey::Failed { idea: idea_id() };
+    vec![
+        Event::NeedArose(NeedArose {
+            key: key.clone(),
+            kind: NoticeKind::Failed,
+            idea: Some(idea_id()),
+            message: "idea-003 failed: no".into(),
+            commands: vec!["swarm idea retry idea-003".into()],
+            webhook: true,
+        }),
+        Event::NeedSettled(NeedSettled { key }),
+        Event::NightBegan(NightBegan {}),
+        Event::NightEnded(NightEnded {
+            landed: 2,
+            failed: 1,
+            waiting: 0,
+            spent: Spent::default(),
+            message: "nothing can continue by itself: 2 landed, 1 failed, 0 waiting".into(),
+            commands: vec!["swarm report --since last".into()],
+            webhook: false,
+        }),
+        Event::NoticeDelivered(NoticeDelivered { about: 40 }),
+        Event::NoticeFailed(NoticeFailed {
+            about: 41,
+            why: "example.com answered with HTTP 500".into(),
+            again_at: None,
+        }),
+    ]
 }
 
 fn hook_events() -> Vec<Event> {

@@ -9,6 +9,7 @@ use super::errors::{Origin, Problem, ProblemKind, nearest};
 use super::hooks::OnTimeout;
 use super::json_positions::child;
 use super::model::{Adapter, Config, Profile};
+use super::notify::Webhook;
 
 /// Why no agent can start with the profile `name`; `None` if the profile exists.
 pub fn profile_problem(config: &Config, name: &str) -> Option<ProblemKind> {
@@ -48,6 +49,7 @@ pub(super) fn relations(config: &Config) -> Vec<(String, ProblemKind)> {
     found.extend(hooks(config));
     found.extend(variables(config));
     found.extend(branch(config));
+    found.extend(webhook(config));
     found
 }
 
@@ -147,6 +149,14 @@ fn branch(config: &Config) -> Option<(String, ProblemKind)> {
     let name = config.target.as_ref().filter(|name| !is_branch(name))?;
     let problem = ProblemKind::BadBranch { name: name.clone() };
     Some(("target".to_owned(), problem))
+}
+
+fn webhook(config: &Config) -> impl Iterator<Item = (String, ProblemKind)> {
+    let problems = config.notify.webhook.iter().flat_map(Webhook::problems);
+    problems.map(|(key, why)| {
+        let key = format!("notify.webhook.{key}");
+        (key, ProblemKind::BadWebhook { why })
+    })
 }
 
 /// The rules of `git check-ref-format --branch`.

@@ -2,7 +2,8 @@
 //!
 //! Invariant: a problem names its place (source, line, key), what was found, and what is allowed or
 //! what to do. Problems are collected, so that one run reports all of them. A problem never
-//! contains the value of an `env` key.
+//! contains the value of an `env` key, or of a
+//! webhook.
 
 use std::fmt;
 
@@ -178,6 +179,12 @@ pub enum ProblemKind {
     /// git refuses this branch name.
     #[error("`{name}` is not a valid git branch name; use a name such as `main`")]
     BadBranch { name: String },
+    /// swarm cannot send anything to this webhook.
+    #[error("{why}")]
+    BadWebhook {
+        /// Reason, without the value, which may be secret.
+        why: String,
+    },
     /// There is no profile at all, so nothing can run.
     #[error(
         "no agent profile is configured, so swarm cannot work on ideas; add one, such as \

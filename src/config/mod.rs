@@ -5,7 +5,7 @@
 //! guessed, and all problems are reported at once. This room depends on `domain` alone.
 //!
 //! `read` reads the files and `layers` merges them; `validate` applies the schema of `model`, and
-//! `cross_checks` the rest. `json_positions` locates `errors`. `hooks` is a part of the model,
+//! `cross_checks` the rest. `json_positions` locates `errors`. `hooks` and `notify` are parts of the model,
 //! `schema` the published schema, `show` lists the result, and `init` writes the first files.
 
 mod cross_checks;
@@ -15,6 +15,7 @@ pub mod init;
 mod json_positions;
 mod layers;
 mod model;
+mod notify;
 mod read;
 pub mod schema;
 mod show;
@@ -32,6 +33,7 @@ pub use model::{
     Adapter, Agents, Baseline, Budget, Checkpoints, Checks, Completion, Config, Limits, Merge,
     Mode, Pricing, Profile, Shutdown,
 };
+pub use notify::{Address, Notify, Webhook, address, expand};
 pub use read::{MAX_FILE_BYTES, environment, load};
 pub use show::Shown;
 pub(crate) use validate::is_profile_name;
@@ -55,13 +57,22 @@ impl Config {
         })
     }
 
-    /// The effective configuration as JSON with the values of `env` hidden, safe to show and store.
+    /// The effective configuration as JSON, safe to show and store: the values of `env` are hidden,
+    /// and so are the address and the headers of the webhook.
     pub fn redacted(&self) -> Value {
         let mut value = self.value();
         let profiles = value["agents"]["profiles"].as_object_mut();
         for profile in profiles.into_iter().flat_map(Map::values_mut) {
             let env = profile["env"].as_object_mut();
             env.into_iter()
+                .flat_map(Map::values_mut)
+                .for_each(|value| *value = HIDDEN.into());
+        }
+        if let Some(webhook) = value["notify"]["webhook"].as_object_mut() {
+            webhook["url"] = HIDDEN.into();
+            let headers = webhook["headers"].as_object_mut();
+            headers
+                .into_iter()
                 .flat_map(Map::values_mut)
                 .for_each(|value| *value = HIDDEN.into());
         }

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::hooks::{Hook, HookName, hooks_schema};
+use super::notify::Notify;
 
 /// Pattern of a profile name.
 pub const PROFILE_NAME: &str = "^[a-z0-9][a-z0-9-]{0,31}$";
@@ -57,6 +58,8 @@ pub struct Config {
     /// `.swarm/hooks/<hook>.sh`, if that file exists.
     #[schemars(schema_with = "hooks_schema")]
     pub hooks: BTreeMap<HookName, Hook>,
+    /// Whom swarm tells what needs a person.
+    pub notify: Notify,
     /// Spending limits. When one is reached, no new iteration starts; running iterations finish
     /// unless `hardStop` is true.
     pub budget: Budget,
@@ -86,6 +89,7 @@ impl Default for Config {
             merge: Merge::default(),
             checkpoints: Checkpoints::default(),
             hooks: BTreeMap::new(),
+            notify: Notify::default(),
             budget: Budget::default(),
             retention: Retention::default(),
             shutdown: Shutdown::default(),

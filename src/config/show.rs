@@ -1,6 +1,6 @@
 //! Lists the effective configuration, each value with its source.
 //!
-//! Invariant: never shows the values of `env`.
+//! Invariant: never shows the values of `env`, nor the address and headers of the webhook.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use super::layers::{Layered, leaves};
 pub struct Shown {
     /// The key, such as `agents.maxParallel`.
     pub key: String,
-    /// The value; hidden for keys of `env`.
+    /// The value; hidden if it may be secret.
     pub value: Value,
     /// The source that set it.
     pub origin: Origin,

@@ -289,7 +289,9 @@ fn shown(value: &Value, key: &str) -> String {
         Value::Array(_) => "a list",
         Value::Object(_) => "an object",
     };
-    let secret = key.split('.').any(|name| name == "env");
+    let secret = key
+        .split('.')
+        .any(|name| name == "env" || name == "webhook");
     if secret || value.is_array() || value.is_object() {
         return kind.to_owned();
     }

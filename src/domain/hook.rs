@@ -32,11 +32,13 @@ pub enum HookName {
     OnPause,
     /// Something failed.
     OnError,
+    /// Something needs a person, or a night ended.
+    OnNeedsYou,
 }
 
 impl HookName {
     /// All hooks, in the order in which an idea meets them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::PreStart,
         Self::PostComplete,
         Self::PreMerge,
@@ -45,6 +47,7 @@ impl HookName {
         Self::OnLearning,
         Self::OnPause,
         Self::OnError,
+        Self::OnNeedsYou,
     ];
 
     /// Command that approves a hook changed by an agent's landed work.
@@ -68,6 +71,7 @@ impl HookName {
             Self::OnLearning => "on-learning",
             Self::OnPause => "on-pause",
             Self::OnError => "on-error",
+            Self::OnNeedsYou => "on-needs-you",
         }
     }
 
@@ -85,6 +89,10 @@ impl HookName {
             Self::OnLearning => "When an agent records a learning.",
             Self::OnPause => "When swarm pauses.",
             Self::OnError => "When something fails.",
+            Self::OnNeedsYou => {
+                "Once for each thing that needs a person, and when nothing can continue by itself \
+                 any more."
+            }
         }
     }
 
@@ -127,7 +135,7 @@ impl std::str::FromStr for HookName {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "there is no hook `{0}`; the hooks are pre-start, post-complete, pre-merge, post-merge, \
-    on-conflict, on-learning, on-pause and on-error"
+    on-conflict, on-learning, on-pause, on-error and on-needs-you"
 )]
 pub struct UnknownHook(String);
 

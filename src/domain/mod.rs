@@ -9,6 +9,7 @@
 //! | [`event`], [`effect`], [`outcome`] | what happened; what to do outside; what it led to |
 //! | [`state`], [`evolve`], [`lifecycle`] | the state; how an event changes it; its phases |
 //! | [`scheduling`], [`retention`] | which idea is next; what may be deleted |
+//! | [`attention`] | what needs a person, and whether anything can continue without one |
 //! | [`signal`], [`session`] | what an agent's program signals, and the conversation it resumes |
 //! | [`usage`], [`verdict`] | what it uses, and what it reports of its own end |
 //! | [`hook`], [`settings`] | a person's programs; the settings that decisions use |
@@ -17,6 +18,7 @@
 //! Invariant: nothing here touches files, processes, git, the clock or randomness; time and new ids
 //! come in with the input. `daemon` calls `decide` and `evolve`; every room may use the types.
 
+pub mod attention;
 pub mod command;
 pub mod decide;
 pub mod effect;

@@ -33,6 +33,7 @@ pub enum Outcome {
     CheckRollback(CheckRollbackOutcome),
     MoveTarget(MoveTargetOutcome),
     ArchiveInbox(InboxArchived),
+    Notify(NotifyOutcome),
 }
 
 /// Why an effect failed.
@@ -279,3 +280,25 @@ pub enum MoveTargetOutcome {
 /// The inbox file is in `accepted/`, or no longer belongs to the idea.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InboxArchived;
+
+/// Result of sending a notice to the webhook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotifyOutcome {
+    /// The receiver accepted it, or it is no longer to be sent.
+    Delivered,
+    /// It may be accepted later.
+    Later {
+        /// What happened, for people; without the address's path and without headers, which may be
+        /// secret.
+        why: String,
+        /// How long the receiver asked to wait, in milliseconds.
+        after_ms: Option<i64>,
+        /// Random number below 1000 that spreads the next tries.
+        jitter: u16,
+    },
+    /// Sending it again is useless.
+    Refused {
+        /// What happened, for people; see above.
+        why: String,
+    },
+}

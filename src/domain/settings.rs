@@ -3,10 +3,11 @@
 //! Invariant: journaled when it changes, so that decisions can be understood and repeated from the
 //! log alone. `daemon` loads it from the configuration.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::attention::NoticeKind;
 use super::hook::{HookName, HookSettings};
 use super::ids::ProfileName;
 use super::usage::{MicroUsd, Price};
@@ -94,6 +95,10 @@ pub struct Settings {
     /// Configured hooks.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hooks: BTreeMap<HookName, HookSettings>,
+    /// What the webhook is told; `None` if there is none. Its address and headers may be secret and
+    /// are not here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub webhook: Option<Webhook>,
     /// Account of each profile whose program has one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub accounts: BTreeMap<ProfileName, String>,
@@ -117,10 +122,33 @@ impl Settings {
         self.baseline != BaselineMode::Off && !self.quality_commands.is_empty()
     }
 
+    /// Whether anybody is told what needs a person.
+    pub fn tells_people(&self) -> bool {
+        self.webhook.is_some() || self.hooks.contains_key(&HookName::OnNeedsYou)
+    }
+
+    /// Whether the webhook is told things of this kind.
+    pub fn tells_webhook(&self, kind: NoticeKind) -> bool {
+        let webhook = self.webhook.as_ref();
+        webhook.is_some_and(|webhook| {
+            let kinds = webhook.kinds.as_ref();
+            kinds.is_none_or(|kinds| kinds.contains(&kind))
+        })
+    }
+
     /// Whether work begins only on a target that passed.
     pub fn requires_baseline(&self) -> bool {
         self.baseline == BaselineMode::Require && !self.quality_commands.is_empty()
     }
+}
+
+/// What the webhook is told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Webhook {
+    /// Kinds of things; `None` for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kinds: Option<BTreeSet<NoticeKind>>,
 }
 
 /// Budget limits.

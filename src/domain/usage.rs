@@ -316,6 +316,18 @@ impl Spent {
         }
     }
 
+    /// The cost in words, as far as it is known.
+    pub fn describe_cost(&self) -> String {
+        let known = self.usd();
+        match (known.0, self.runs_without_cost) {
+            (0, 1..) => "cost unknown".to_owned(),
+            (0, 0) if self.runs == 0 => "cost unknown".to_owned(),
+            (_, 1..) => format!("at least {known} spent"),
+            (_, 0) if self.estimated.0 > 0 => format!("about {known} spent"),
+            (_, 0) => format!("{known} spent"),
+        }
+    }
+
     /// Cost, reported and estimated.
     pub const fn usd(&self) -> MicroUsd {
         self.cost.plus(self.estimated)

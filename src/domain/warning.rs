@@ -47,6 +47,8 @@ pub enum WarningKind {
     DroppedChanges,
     /// The target branch.
     Target,
+    /// A notice that the webhook did not get.
+    Webhook,
 }
 
 impl WarningKind {
@@ -71,6 +73,7 @@ impl WarningKind {
             Self::NestedRepository => "kept-aside-",
             Self::DroppedChanges => "left-out-",
             Self::Target => "target-moved",
+            Self::Webhook => "webhook",
         }
     }
 

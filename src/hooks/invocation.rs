@@ -96,6 +96,11 @@ pub fn sample(hook: HookName) -> BTreeMap<String, String> {
             let message = ("MESSAGE", "the agent exited with code 1");
             vec![("ERROR_TYPE", "failed"), message, idea]
         }
+        HookName::OnNeedsYou => {
+            let message = ("MESSAGE", "idea-001 failed: the agent exited with code 1");
+            let commands = "swarm idea retry idea-001\nswarm idea cancel idea-001";
+            vec![("KIND", "failed"), idea, message, ("COMMANDS", commands)]
+        }
     };
     let owned = pairs.into_iter();
     owned

@@ -5,6 +5,7 @@ use utoipa::ToSchema;
 
 use super::usage::UsedView;
 use super::{schema, unread_messages, usage};
+use crate::domain::attention::worktree_path;
 use crate::domain::ids::{AgentId, IdeaId, ProfileName, RunId};
 use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::state::message::Message;
@@ -98,10 +99,6 @@ pub struct MessageView {
     /// The message as it is stored.
     #[serde(flatten)]
     pub message: Message,
-}
-
-pub(super) fn worktree_path(name: &str) -> String {
-    format!(".swarm/worktrees/{name}")
 }
 
 pub(super) fn live_agent(id: &AgentId, attempt: &Attempt) -> AgentView {

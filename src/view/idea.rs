@@ -6,11 +6,11 @@ use std::collections::HashMap;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::agent::worktree_path;
 use super::merge::{MergeView, merge};
 use super::needs_you::{NeedsYou, needs_you};
 use super::usage::UsedView;
 use super::{schema, usage};
+use crate::domain::attention::worktree_path;
 use crate::domain::ids::{AgentId, IdeaId, Oid, ProfileName};
 use crate::domain::scheduling;
 use crate::domain::state::{Audit, Idea, IdeaStatus, State};
@@ -110,7 +110,7 @@ pub fn status_verb(status: IdeaStatus) -> &'static str {
         IdeaStatus::Blocked => "is blocked",
         IdeaStatus::Done => "is done",
         IdeaStatus::Failed => "failed",
-        IdeaStatus::Timeout => "timed out",
+        IdeaStatus::Timeout => "hit its limit",
         IdeaStatus::Cancelled => "is cancelled",
     }
 }

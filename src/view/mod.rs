@@ -6,7 +6,6 @@
 mod agent;
 mod baseline;
 mod idea;
-mod idle;
 mod learnings;
 mod merge;
 mod needs_you;
@@ -19,13 +18,12 @@ mod unread_messages;
 mod usage;
 mod warnings;
 
-use std::fmt;
-
+pub use crate::domain::attention::names;
+pub use crate::domain::attention::rest::{Rest, rest};
 pub use agent::{AgentView, MessageView, agent, agents};
 pub use idea::{
     IdeaDetail, IdeaView, edited, held, idea, idea_detail, ideas, ideas_open_first, status_verb,
 };
-pub use idle::{Rest, rest};
 pub use learnings::{LearningView, SourceView, learnings};
 pub use merge::{ChangedFile, MergeDiff, MergeView, merges};
 pub use needs_you::{NeedsYou, cut_off, needs_you};
@@ -35,12 +33,3 @@ pub use status::{Outside, SlotsView, StatusView, TargetNow, TargetView, count, s
 pub use undo::{UndoView, undo};
 pub use usage::{AccountView, DayView, TokensView, UsedView, accounts, used};
 pub use warnings::WarningView;
-
-/// The first four names of a list, and the number of the others.
-pub fn names<T: fmt::Display>(all: &[T]) -> String {
-    let shown: Vec<String> = all.iter().take(4).map(T::to_string).collect();
-    match all.len().saturating_sub(shown.len()) {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
-    }
-}

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use super::usage::{self, AccountView, UsedView, accounts, any_used};
 use super::{NeedsYou, WarningView, baseline, needs_you, schema, unread_messages, warnings};
 use crate::domain::ids::{AgentId, IdeaId, Oid};
-use crate::domain::state::{Idea, IdeaStatus, State};
+use crate::domain::state::{Idea, IdeaStatus, LANDED, State};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
 use crate::domain::warning::WarningKind;
@@ -118,7 +118,7 @@ pub fn report(state: &State, since: Option<Timestamp>) -> ReportView {
             IdeaStatus::Pending | IdeaStatus::Active | IdeaStatus::Merging
         )
     };
-    let done = |idea: &Idea| idea.status == IdeaStatus::Done && recent(idea.updated_at);
+    let done = |idea: &Idea| idea.status == IdeaStatus::Done && recent(reached(idea));
     let used = usage::used(&spent(state, recent));
     ReportView {
         since,
@@ -144,9 +144,23 @@ fn reported(state: &State, id: &IdeaId, idea: &Idea) -> ReportedIdea {
         commit: idea.commit.clone(),
         reason: why(state, id, idea),
         why: why(state, id, idea),
-        at: idea.updated_at,
+        at: reached(idea),
         used: any_used(&idea.used),
     }
+}
+
+/// When an idea reached its status. A rollback that was undone, or a force-push, changed an idea
+/// that had landed; it landed when its commit did.
+fn reached(idea: &Idea) -> Timestamp {
+    let landed = idea
+        .commit
+        .as_ref()
+        .filter(|_| idea.status == IdeaStatus::Done);
+    let landing = landed.and_then(|commit| {
+        let mut lines = idea.audit.iter().rev();
+        lines.find(|line| line.what == LANDED && line.detail == commit.as_str())
+    });
+    landing.map_or(idea.updated_at, |line| line.at)
 }
 
 /// Why an idea has its status. The error of an attempt does not count once another has started.

@@ -7,12 +7,11 @@ use utoipa::ToSchema;
 
 use super::agent::{AgentView, live_agent};
 use super::baseline;
-use super::idle::{Rest, rest};
 use super::merge::{MergeView, merges};
 use super::needs_you::{NeedsYou, cut_off, needs_you};
 use super::no_daemon::after_a_start;
 use super::usage::{AccountView, DayView, accounts};
-use super::{WarningView, schema, unread_messages, usage, warnings};
+use super::{Rest, WarningView, rest, schema, unread_messages, usage, warnings};
 use crate::domain::ids::{AgentId, IdeaId, Oid};
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::settings::Mode;

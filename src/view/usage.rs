@@ -3,8 +3,8 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{NeedsYou, schema};
-use crate::domain::state::provider::{Hold, HoldKind};
+use super::schema;
+use crate::domain::state::provider::Hold;
 use crate::domain::state::{Attempt, State};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::{Spent, Tokens};
@@ -130,26 +130,4 @@ pub fn accounts(state: &State) -> Vec<AccountView> {
         message: hold.message.clone(),
     };
     state.accounts.iter().map(view).collect()
-}
-
-/// The accounts on hold until a person resumes them.
-pub(super) fn accounts_need_you(state: &State) -> impl Iterator<Item = NeedsYou> {
-    let waiting = state
-        .accounts
-        .iter()
-        .filter(|(_, hold)| hold.until.is_none());
-    waiting.map(|(account, hold)| {
-        let what = match hold.kind {
-            HoldKind::Login => "is not logged in, or its login was refused",
-            HoldKind::Limit => "has reached its limit",
-            HoldKind::Overloaded => "gets no answer from its provider",
-        };
-        NeedsYou {
-            kind: "account",
-            idea_id: None,
-            commit: None,
-            message: format!("account {account} {what}: {}", hold.message),
-            commands: vec!["swarm resume".into()],
-        }
-    })
 }

@@ -261,9 +261,17 @@ fn rewritten() -> Sandbox {
 /// Each moment of an idea's way is told to a hook.
 fn hooked() -> Sandbox {
     let sandbox = Sandbox::ready();
-    for name in ["pre-start", "post-complete", "pre-merge", "post-merge"] {
+    for name in [
+        "pre-start",
+        "post-complete",
+        "pre-merge",
+        "post-merge",
+        "on-needs-you",
+    ] {
         hook(&sandbox, name, RECORDER);
     }
+    // Nobody listens there.
+    sandbox.configure(&json!({"notify": {"webhook": "http://127.0.0.1:1/"}}));
     sandbox.idea("write $SWARM_IDEA_ID.txt x; say COMPLETE");
     sandbox
 }
@@ -293,7 +301,7 @@ fn assert_hooks_told(sandbox: &Sandbox, daemon_only: bool) {
         // What tells and what holds a step wait for each other's end no more than for anybody's.
         assert_eq!(calls.len(), made.len(), "a call was made twice: {calls:?}");
         assert_eq!(made, once, "a call was not made");
-        assert_eq!(calls.len(), 4, "{calls:?}");
+        assert_eq!(calls.len(), 5, "{calls:?}");
     }
 }
 

@@ -38,6 +38,7 @@ mod memory_and_descriptors;
 mod merging;
 mod misbehaving_agents;
 mod newer_versions;
+mod notify;
 mod offline;
 mod preflight;
 mod real_backlog;

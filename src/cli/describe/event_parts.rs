@@ -5,6 +5,7 @@
 
 use super::usage;
 use crate::cli::output::terminal::Tone;
+use crate::domain::attention::NeedKey;
 use crate::domain::command::TargetChoice;
 use crate::domain::effect::{self, ConflictLevel, Effect, Purpose};
 use crate::domain::event::BaselineFailed;
@@ -214,6 +215,31 @@ pub(super) fn effect_words(effect: &Effect) -> String {
         }
         Effect::ArchiveInbox(effect::ArchiveInbox { name, .. }) => {
             format!("move inbox file {name} to accepted")
+        }
+        Effect::Notify(effect::Notify { about }) => {
+            format!("tell the webhook of event {about}")
+        }
+    }
+}
+
+/// Names a need that is over.
+pub(super) fn need_words(key: &NeedKey) -> String {
+    match key {
+        NeedKey::Rewritten { to } => format!("force-push to {}", short(to)),
+        NeedKey::Baseline {
+            command: Some(command),
+        } => format!("`{command}` on the target"),
+        NeedKey::Baseline { command: None } => "check of the target".to_owned(),
+        NeedKey::Paused => "pause".to_owned(),
+        NeedKey::Account { account } => format!("account {account}"),
+        NeedKey::Conflict { idea } => format!("conflict of {idea}"),
+        NeedKey::Review { idea } => format!("approval of {idea}"),
+        NeedKey::Merge { idea, .. } => format!("merge of {idea}"),
+        NeedKey::Checkout { idea, .. } => format!("files in the way of {idea}"),
+        NeedKey::Question { agent } => format!("question of {agent}"),
+        NeedKey::Failed { idea } => format!("failure of {idea}"),
+        NeedKey::Blocked { idea } | NeedKey::WaitsInVain { idea, .. } => {
+            format!("what blocks {idea}")
         }
     }
 }

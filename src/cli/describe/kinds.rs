@@ -47,6 +47,8 @@ pub fn interest(event: &Event) -> Interest {
         Event::HookFinished(finished) => either(finished.well, Detail, Story),
         Event::PhaseChanged(changed) => phase_interest(changed.phase),
         Event::SignalSeen(seen) => signal_interest(&seen.signal),
+        // The thing itself has an event of its own.
+        Event::NoticeFailed(failed) => either(failed.again_at.is_none(), Story, Detail),
         Event::BaselineStarted(started) => either(started.index == 0, News, Detail),
         Event::BaselinePassed(passed) => either(passed.last, News, Detail),
         // The landing has an event of its own.
@@ -86,6 +88,7 @@ pub fn interest(event: &Event) -> Interest {
         | Event::RolledBack(_)
         | Event::RollbackAbandoned(_)
         | Event::HookTimedOut(_)
+        | Event::NightEnded(_)
         | Event::HookApproved(_)
         | Event::Learned(_)
         | Event::WarningRaised(_)
@@ -117,6 +120,10 @@ pub fn interest(event: &Event) -> Interest {
         | Event::VerifyStarted(_)
         | Event::VerifyPassed(_)
         | Event::HookStarted(_)
+        | Event::NeedArose(_)
+        | Event::NeedSettled(_)
+        | Event::NightBegan(_)
+        | Event::NoticeDelivered(_)
         | Event::HookCutOff(_) => Detail,
         Event::Mark(_)
         | Event::TargetSeen(_)

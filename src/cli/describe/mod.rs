@@ -22,7 +22,7 @@ use super::output::terminal::{safe, shorten, title};
 use crate::domain::event::{
     AccountFreed, AccountHeld, AccountTried, AgentRedirected, AttemptEnded, AttemptMoved,
     AttemptSealed, BaselineCleared, BaselinePassed, BaselineReady, BaselineStarted, BudgetReached,
-    CancelUndone, CheckpointDeleted, CheckpointMade, ClockWentBack, ConflictLaidOut, ConflictSettled, DaemonStarted, EffectFinished, EffectRequested, EndingAsked, Event, GateFailed, GatePassed, GateStarted, HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut, IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationJudged, IterationStarted, Learned, Mark, MergeApproved, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased, MergeReturned, MessageQueued, ModeSet, PauseLifted, PauseSet, PhaseChanged, RedirectUndone, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SessionBegan, SessionDropped, SettingsLoaded, SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen, TargetSettled, TaskSet, UndoRecorded, UsageSeen, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared, WarningRaised, WorkRescued, WorkSaved, WorktreeReady,
+    CancelUndone, CheckpointDeleted, CheckpointMade, ClockWentBack, ConflictLaidOut, ConflictSettled, DaemonStarted, EffectFinished, EffectRequested, EndingAsked, Event, GateFailed, GatePassed, GateStarted, HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut, IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationJudged, IterationStarted, Learned, Mark, MergeApproved, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased, MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan, NightEnded, NoticeDelivered, NoticeFailed, PauseLifted, PauseSet, PhaseChanged, RedirectUndone, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SessionBegan, SessionDropped, SettingsLoaded, SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen, TargetSettled, TaskSet, UndoRecorded, UsageSeen, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared, WarningRaised, WorkRescued, WorkSaved, WorktreeReady,
 };
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::state::Task;
@@ -33,7 +33,7 @@ pub use event_parts::{
 };
 use event_parts::{
     baseline_failed, because, conflict_level, effect_words, ending_words, failed_command,
-    rollback_step, run_end, signal_words, target_choice,
+    need_words, rollback_step, run_end, signal_words, target_choice,
 };
 pub use waiting::waiting;
 
@@ -369,6 +369,26 @@ fn describe_event(event: &Event) -> String {
         }
         Event::HookApproved(HookApproved { hook, .. }) => {
             format!("hook {hook} approved in its current form")
+        }
+        Event::NeedArose(NeedArose { message, .. }) => format!("needs you: {message}"),
+        Event::NeedSettled(NeedSettled { key }) => {
+            format!("no longer needs you: {}", need_words(key))
+        }
+        Event::NightBegan(NightBegan {}) => "work began".to_owned(),
+        Event::NightEnded(NightEnded { message, .. }) => message.clone(),
+        Event::NoticeDelivered(NoticeDelivered { about }) => {
+            format!("webhook told of event {about}")
+        }
+        Event::NoticeFailed(NoticeFailed {
+            about,
+            why,
+            again_at,
+        }) => {
+            let again = match again_at {
+                Some(_) => "it is sent again",
+                None => "it is not sent again",
+            };
+            format!("webhook not told of event {about}: {why}; {again}")
         }
         Event::MergeQueued(MergeQueued {
             id, source, held, ..

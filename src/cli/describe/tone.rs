@@ -20,6 +20,8 @@ pub fn tone(event: &Event) -> Tone {
         | Event::EffectFinished(EffectFinished { error: Some(_), .. })
         | Event::WarningRaised(_)
         | Event::HookTimedOut(_)
+        | Event::NeedArose(_)
+        | Event::NoticeFailed(_)
         | Event::TargetRewritten(_)
         | Event::ClockWentBack(_)
         | Event::PauseSet(_)
@@ -60,6 +62,9 @@ pub fn tone(event: &Event) -> Tone {
         | Event::HookOwed(_)
         | Event::HookAsked(_)
         | Event::HookStarted(_)
+        | Event::NeedSettled(_)
+        | Event::NightBegan(_)
+        | Event::NoticeDelivered(_)
         | Event::HookCutOff(_)
         | Event::UndoRecorded(_)
         | Event::WorkRescued(_)
@@ -104,6 +109,7 @@ pub fn tone(event: &Event) -> Tone {
         | Event::RolledBack(_)
         | Event::RollbackAbandoned(_)
         | Event::HookApproved(_)
+        | Event::NightEnded(_)
         | Event::Learned(_)
         | Event::WarningCleared(_) => Tone::Plain,
     }

@@ -49,7 +49,7 @@ fn describe_effect(state: &State, effect: &Effect) -> Option<String> {
             let idea = attempt.map_or_else(String::new, |attempt| format!(" of {}", attempt.idea));
             Some(format!("{agent} (iteration {iteration}{idea})"))
         }
-        Effect::StopRun(_) | Effect::ArchiveInbox(_) => None,
+        Effect::StopRun(_) | Effect::ArchiveInbox(_) | Effect::Notify(_) => None,
         Effect::PrepareWorktree(_)
         | Effect::Run(_)
         | Effect::Seal(_)

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::domain::attention::NeedKey;
 use crate::domain::effect::{Effect, Purpose};
 use crate::domain::event::Event;
 use crate::domain::ids::{AgentId, EffectId, IdeaId, RunId};
@@ -105,6 +106,8 @@ impl Subjects {
             // A call that guards a step is about its own event, another one about the next event.
             self.calls.insert(seq, subject.clone());
             self.calls.insert(seq + 1, subject.clone());
+        } else if matches!(event, Event::NeedArose(_)) {
+            self.calls.insert(seq, subject.clone());
         }
         subject
     }
@@ -157,6 +160,10 @@ fn names(event: &Event) -> Names<'_> {
         Event::MergeQueued(it) => Names::default().of(Some(&it.agent), Some(&it.id)),
         Event::HookAsked(it) => Names::default().of(Some(&it.agent), Some(&it.id)),
         Event::AgentRedirected(it) => Names::default().of(Some(&it.agent), Some(&it.to)),
+        Event::NeedArose(it) => Names::default().of(None, it.idea.as_ref()),
+        Event::NeedSettled(it) => need_names(&it.key),
+        Event::NoticeDelivered(it) => Names::about(it.about),
+        Event::NoticeFailed(it) => Names::about(it.about),
         Event::HookOwed(it) => Names::default().of(it.agent.as_ref(), it.idea.as_ref()),
         Event::VerifyStarted(it) => Names::run(&it.run).of(None, Some(&it.id)),
         Event::IterationStarted(it) => Names::run(&it.run).of(Some(&it.agent), None),
@@ -232,6 +239,8 @@ fn names(event: &Event) -> Names<'_> {
         | Event::RolledBack(_)
         | Event::RollbackAbandoned(_)
         | Event::HookApproved(_)
+        | Event::NightBegan(_)
+        | Event::NightEnded(_)
         | Event::WarningRaised(_)
         | Event::WarningCleared(_)
         | Event::StateRestored(_) => Names::default(),
@@ -266,6 +275,24 @@ fn effect_names(effect: &Effect) -> Names<'_> {
         | Effect::CheckRollback(_)
         | Effect::MoveTarget(_)
         | Effect::ArchiveInbox(_) => Names::default(),
+        Effect::Notify(it) => Names::about(it.about),
+    }
+}
+
+fn need_names(key: &NeedKey) -> Names<'_> {
+    match key {
+        NeedKey::Conflict { idea }
+        | NeedKey::Review { idea }
+        | NeedKey::Merge { idea, .. }
+        | NeedKey::Checkout { idea, .. }
+        | NeedKey::Failed { idea }
+        | NeedKey::Blocked { idea }
+        | NeedKey::WaitsInVain { idea, .. } => Names::idea(idea),
+        NeedKey::Question { agent } => Names::agent(agent),
+        NeedKey::Rewritten { .. }
+        | NeedKey::Baseline { .. }
+        | NeedKey::Paused
+        | NeedKey::Account { .. } => Names::default(),
     }
 }
 

@@ -12,7 +12,7 @@ use tokio::task::{JoinError, spawn_blocking};
 
 use super::context::DriverContext;
 use super::save_work::save_work;
-use super::{attempt, inbox, merge};
+use super::{attempt, inbox, merge, notify};
 use crate::crash;
 use crate::daemon::actor::drivers::Drivers;
 use crate::daemon::actor::handle::Handle;
@@ -123,6 +123,7 @@ impl Dispatcher {
                 self.in_git(move |git| checkpoints::move_target(git, &it))
                     .await
             }
+            Effect::Notify(it) => Ok(notify::notify(&context, &self.handle, &it).await.into()),
             Effect::ArchiveInbox(it) => {
                 blocking(move || inbox::archive(&context.paths.inbox, &it)).await
             }
@@ -200,6 +201,7 @@ fn points(effect: &Effect) -> (&'static str, &'static str) {
         Effect::CheckRollback(_) => ("effect.check.begin", "effect.check.done"),
         Effect::MoveTarget(_) => ("effect.move.begin", "effect.move.done"),
         Effect::ArchiveInbox(_) => ("effect.archive.begin", "effect.archive.done"),
+        Effect::Notify(_) => ("effect.notify.begin", "effect.notify.done"),
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! `dispatch` sends effects out, one exhaustive match; `context` is what all of them share, and
 //! `failure` turns errors into failures.
-//! `attempt`, `merge` and `save_work` do effects in git; `inbox` takes ideas from files.
+//! `attempt`, `merge` and `save_work` do effects in git; `inbox` takes ideas from files;
+//! `notify` tells the webhook.
 //! Invariant: a driver may be called again for the same effect after a crash, and never touches the
 //! state.
 
@@ -12,4 +13,5 @@ pub(super) mod dispatch;
 pub(super) mod failure;
 pub mod inbox;
 pub(super) mod merge;
+pub(super) mod notify;
 pub(super) mod save_work;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::agents;
 use crate::config::{self, Config};
 use crate::domain::ids::{BadId, ProfileName};
-use crate::domain::settings::{BaselineMode, Budget, Mode, Settings};
+use crate::domain::settings::{BaselineMode, Budget, Mode, Settings, Webhook};
 use crate::domain::usage::{MicroUsd, Price};
 
 const MINUTE_MS: i64 = 60_000;
@@ -58,6 +58,9 @@ pub fn settings(config: &Config, head: &str) -> Result<Settings, BadId> {
         checkpoint_before_autopilot: config.checkpoints.before_autopilot,
         checkpoints_kept: config.checkpoints.keep,
         hooks: BTreeMap::new(),
+        webhook: config.notify.webhook.as_ref().map(|webhook| Webhook {
+            kinds: webhook.kinds.clone(),
+        }),
         accounts: accounts(config)?,
         auto_resume: config.limits.auto_resume,
         resume_sessions: config.completion.resume,

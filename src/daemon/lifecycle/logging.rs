@@ -26,6 +26,9 @@ const MAX_BYTES: u64 = 16 * 1024 * 1024;
 pub fn begin(paths: &Paths) -> Result<(), DaemonError> {
     let file = open(paths).map_err(DaemonError::io("open .swarm/logs/daemon.jsonl"))?;
     let filter = EnvFilter::try_from_env(VARIABLE).unwrap_or_else(|_| EnvFilter::new("info"));
+    // The client of the webhook would write its address, which may be secret.
+    let silent = "ureq=off".parse().expect("a well-formed directive");
+    let filter = filter.add_directive(silent);
     let begun = tracing_subscriber::fmt()
         .json()
         .with_env_filter(filter)

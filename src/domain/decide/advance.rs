@@ -10,7 +10,7 @@ use super::attempt::iterations::{begin_iterations, has_another, request_iteratio
 use super::attempt::outcomes::end_asked;
 use super::decision::{End, Plan};
 use super::merge::{queue, review};
-use super::{baseline, budget, checkpoints, hooks, redirect, rollback};
+use super::{attention, baseline, budget, checkpoints, hooks, redirect, rollback};
 use crate::domain::effect::{self, Effect, Purpose};
 use crate::domain::event::{Event, GateStarted, MergeQueued, PauseSet, RunEnded};
 use crate::domain::ids::{AgentId, RunId};
@@ -39,7 +39,7 @@ pub fn advance(state: &State, now: Timestamp) -> Vec<Event> {
         }
         return plan.events;
     }
-    let steps: [fn(&mut Plan<'_>, &Settings); 20] = [
+    let steps: [fn(&mut Plan<'_>, &Settings); 23] = [
         change_phase,
         tidy_up,
         end_attempts,
@@ -64,6 +64,10 @@ pub fn advance(state: &State, now: Timestamp) -> Vec<Event> {
         claim::reserved,
         begin_iterations,
         claim::next,
+        // What needs a person only until the next step is nobody's business.
+        attention::tell,
+        attention::watch_night,
+        attention::deliver,
     ];
     for step in steps {
         step(&mut plan, settings);
@@ -98,6 +102,7 @@ pub fn next_deadline(state: &State, now: Timestamp) -> Option<Timestamp> {
         .chain(hooks::deadlines(state))
         .chain(state.accounts.values().filter_map(|hold| hold.until))
         .chain(baseline::deadline(state))
+        .chain(attention::deadline(state))
         .filter(|time| *time > now)
         .min()
 }
@@ -181,7 +186,8 @@ fn is_quiet(state: &State) -> bool {
         | AttemptPhase::Released => true,
     };
     let ending = |attempt: &Attempt| attempt.ending.is_some();
-    state.outbox.is_empty()
+    // A notice is sent again by the next start.
+    state.outbox.values().all(Effect::is_notice)
         && state.owed.is_empty()
         && state
             .agents

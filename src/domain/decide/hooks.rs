@@ -10,13 +10,15 @@ use std::collections::BTreeSet;
 use super::attempt::run_end::{is_stopped, run_ended};
 use super::decision::{End, Plan};
 use super::environment_faults::{EnvironmentFault, hold_for, nobodys_fault};
+use crate::domain::attention::NoticeKind;
 use crate::domain::effect::{self, Effect, Purpose};
 use crate::domain::event::{
     Event, HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut,
+    NeedArose,
 };
 use crate::domain::evolve;
 use crate::domain::hook::{HookCall, HookName, HookSettings, Passage};
-use crate::domain::ids::{AgentId, RunId};
+use crate::domain::ids::{AgentId, IdeaId, RunId};
 use crate::domain::lifecycle::MergeInput;
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::outcome::Failure;
@@ -35,8 +37,36 @@ const LOST_RUNS: u32 = 3;
 
 /// Calls that an event causes. The first rules are frozen, because old logs are folded by them; new
 /// or changed ones go here.
-pub(super) fn owed_by(state: &State, at: Timestamp, event: &Event) -> Vec<HookOwed> {
-    evolve::hooks::frozen(state, at, event)
+pub(crate) fn owed_by(state: &State, at: Timestamp, event: &Event) -> Vec<HookOwed> {
+    let mut calls = evolve::hooks::frozen(state, at, event);
+    calls.extend(needs_you(state, event));
+    calls
+}
+
+/// The call that tells people what needs them, or that a night ended.
+fn needs_you(state: &State, event: &Event) -> Option<HookOwed> {
+    let (kind, idea, message, commands) = if let Event::NeedArose(arose) = event {
+        let NeedArose { kind, idea, .. } = arose;
+        (*kind, idea.as_ref(), &arose.message, &arose.commands)
+    } else if let Event::NightEnded(ended) = event {
+        (NoticeKind::Ended, None, &ended.message, &ended.commands)
+    } else {
+        return None;
+    };
+    settings_of(state, HookName::OnNeedsYou)?;
+    let facts = [
+        ("KIND", kind.as_str().to_owned()),
+        ("IDEA_ID", idea.map_or_else(String::new, IdeaId::to_string)),
+        ("MESSAGE", message.clone()),
+        ("COMMANDS", commands.join("\n")),
+    ];
+    Some(HookOwed {
+        hook: HookName::OnNeedsYou,
+        of: event.kind().to_owned(),
+        idea: idea.cloned(),
+        agent: None,
+        facts: facts.map(|(name, fact)| (name.to_owned(), fact)).into(),
+    })
 }
 
 /// Starts the calls whose turn it is.

@@ -8,6 +8,7 @@
 pub mod advance;
 mod agents;
 mod attempt;
+mod attention;
 mod baseline;
 mod broken_commands;
 mod budget;
@@ -180,6 +181,7 @@ fn follow(plan: &mut Plan<'_>, effect: &Effect, ended: Ended) -> Option<String> 
         Effect::CheckRollback(it) => ended.to(rollback::checked, plan, it),
         Effect::MoveTarget(it) => ended.to(rollback::moved, plan, it),
         Effect::ArchiveInbox(it) => ended.to(archived, plan, it),
+        Effect::Notify(it) => ended.to(attention::notified, plan, it),
     }
 }
 

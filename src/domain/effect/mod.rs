@@ -3,10 +3,12 @@
 //!
 //! Invariant: after a restart the whole outbox is dispatched again, so delivery is at least once.
 //! Each variant says how its driver detects that it is already done. `decide` requests effects,
-//! `daemon` carries them out. One file per family: `work`, `merge`, `checkpoint`.
+//! `daemon` carries them out. One file per family: `work`, `merge`, `checkpoint`,
+//! `notify`.
 
 mod checkpoint;
 mod merge;
+mod notify;
 mod work;
 
 use serde::{Deserialize, Serialize};
@@ -16,6 +18,7 @@ use crate::domain::ids::{AgentId, IdeaId, Oid, ProfileName, RunId};
 
 pub use checkpoint::*;
 pub use merge::*;
+pub use notify::*;
 pub use work::*;
 
 /// Something to do outside the log, once.
@@ -77,6 +80,9 @@ pub enum Effect {
     /// Move an inbox file that became an idea to `inbox/accepted/`. Already done: it is no longer
     /// in the inbox.
     ArchiveInbox(ArchiveInbox),
+    /// Send a notice to the webhook, with its event's number as its id. Already done: the state no
+    /// longer has the notice. A repeated call sends the same id.
+    Notify(Notify),
 }
 
 /// A landing, which proves that the branch may be deleted.
@@ -113,7 +119,8 @@ impl Effect {
             | Self::ReleaseWorktree(_)
             | Self::DeleteCheckpoint(_)
             | Self::CheckRollback(_)
-            | Self::ArchiveInbox(_) => false,
+            | Self::ArchiveInbox(_)
+            | Self::Notify(_) => false,
         }
     }
 
@@ -136,13 +143,19 @@ impl Effect {
             | Self::DeleteCheckpoint(_)
             | Self::CheckRollback(_)
             | Self::MoveTarget(_)
-            | Self::ArchiveInbox(_) => None,
+            | Self::ArchiveInbox(_)
+            | Self::Notify(_) => None,
         }
     }
 
     /// Whether it makes a checkpoint.
     pub fn is_checkpoint(&self) -> bool {
         matches!(self, Self::MakeCheckpoint(_))
+    }
+
+    /// Whether it tells the webhook.
+    pub fn is_notice(&self) -> bool {
+        matches!(self, Self::Notify(_))
     }
 
     /// Whether it moves the target to an idea's work.
@@ -169,7 +182,8 @@ impl Effect {
             | Self::DeleteCheckpoint(_)
             | Self::CheckRollback(_)
             | Self::MoveTarget(_)
-            | Self::ArchiveInbox(_) => false,
+            | Self::ArchiveInbox(_)
+            | Self::Notify(_) => false,
         }
     }
 
@@ -200,7 +214,8 @@ impl Effect {
             | Self::MakeCheckpoint(_)
             | Self::DeleteCheckpoint(_)
             | Self::CheckRollback(_)
-            | Self::MoveTarget(_) => false,
+            | Self::MoveTarget(_)
+            | Self::Notify(_) => false,
         }
     }
 }

@@ -6,6 +6,7 @@
 //! them, `journal` stores them.
 
 mod attempt;
+mod attention;
 mod baseline;
 mod checkpoint;
 mod hook;
@@ -23,6 +24,7 @@ use crate::domain::ids::{AgentId, EffectId, IdeaId};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase};
 
 pub use attempt::*;
+pub use attention::*;
 pub use baseline::*;
 pub use checkpoint::*;
 pub use hook::*;
@@ -232,6 +234,19 @@ pub enum Event {
     WarningRaised(WarningRaised),
     /// A warning was cleared.
     WarningCleared(WarningCleared),
+
+    /// Something needs a person, who is told of it.
+    NeedArose(NeedArose),
+    /// It no longer needs a person. If it comes up again, people are told again.
+    NeedSettled(NeedSettled),
+    /// Work began.
+    NightBegan(NightBegan),
+    /// Work came to rest: nothing can continue without a person, who is told of it.
+    NightEnded(NightEnded),
+    /// The webhook accepted a notice; it is never sent again.
+    NoticeDelivered(NoticeDelivered),
+    /// The webhook did not accept a notice.
+    NoticeFailed(NoticeFailed),
 
     /// An effect was requested: the daemon must carry it out.
     EffectRequested(EffectRequested),

@@ -169,7 +169,8 @@ pub(super) fn forget(state: &mut State) {
             | HookName::OnConflict
             | HookName::OnLearning
             | HookName::OnPause
-            | HookName::OnError,
+            | HookName::OnError
+            | HookName::OnNeedsYou,
             ..,
         ) => true,
     };

@@ -7,7 +7,7 @@ use crate::domain::event::{
     IdeaUnheld,
 };
 use crate::domain::ids::{IdeaId, Oid};
-use crate::domain::state::{Audit, Idea, IdeaStatus, Kept, State, UnusedWorktree};
+use crate::domain::state::{Audit, Idea, IdeaStatus, Kept, LANDED, State, UnusedWorktree};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
 
@@ -172,7 +172,7 @@ pub(super) fn is_done(idea: &mut Idea, at: Timestamp, commit: &Oid) {
     idea.held = false;
     idea.commit = Some(commit.clone());
     idea.last_error = None;
-    audit(idea, at, "landed", commit.as_str());
+    audit(idea, at, LANDED, commit.as_str());
 }
 
 /// Worktree that is no longer needed; work saved by a checkpoint has none.

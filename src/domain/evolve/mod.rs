@@ -7,6 +7,7 @@
 
 mod attempt;
 mod attempt_end;
+mod attention;
 mod baseline;
 mod checkpoint;
 pub(crate) mod hooks;
@@ -27,6 +28,7 @@ pub fn evolve(state: &mut State, seq: u64, at: Timestamp, event: &Event) {
     let calls = hooks::owed_by(state, seq, at, event);
     state.seq = seq;
     state.swarm.last_event_at = at;
+    attention::count(state, event);
     fold(state, at, event);
     state.hooks.extend(calls);
     if !state.hooks.is_empty() {
@@ -138,5 +140,12 @@ fn fold(state: &mut State, at: Timestamp, event: &Event) {
         Event::HookFinished(finished) => hooks::finish(state, at, finished),
         Event::HookTimedOut(timed_out) => hooks::time_out(state, at, timed_out),
         Event::HookApproved(approved) => hooks::approve(state, approved),
+
+        Event::NeedArose(arose) => attention::arise(state, at, arose),
+        Event::NeedSettled(settled) => attention::settle(state, settled),
+        Event::NightBegan(_) => attention::begin_night(state, at),
+        Event::NightEnded(ended) => attention::end_night(state, at, ended),
+        Event::NoticeDelivered(delivered) => attention::deliver(state, delivered),
+        Event::NoticeFailed(failed) => attention::fail(state, failed),
     }
 }

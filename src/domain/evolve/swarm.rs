@@ -167,7 +167,8 @@ pub(super) fn request(state: &mut State, requested: &EffectRequested) {
         | Effect::FinishResolution(_)
         | Effect::DeleteCheckpoint(_)
         | Effect::CheckRollback(_)
-        | Effect::MoveTarget(_) => {}
+        | Effect::MoveTarget(_)
+        | Effect::Notify(_) => {}
     }
     state.outbox.insert(*id, effect.clone());
 }
@@ -207,7 +208,8 @@ fn tidying_failed(owed: &mut Owed, effect: Effect) {
         | Effect::MakeCheckpoint(_)
         | Effect::DeleteCheckpoint(_)
         | Effect::CheckRollback(_)
-        | Effect::MoveTarget(_) => {}
+        | Effect::MoveTarget(_)
+        | Effect::Notify(_) => {}
     }
 }
 

@@ -276,7 +276,7 @@ impl fmt::Display for AttemptEnd {
             Self::NothingToMerge => "had nothing to land",
             Self::Blocked => "was blocked",
             Self::Failed => "failed",
-            Self::TimedOut => "ran out of iterations or time",
+            Self::TimedOut => "hit its limit",
             Self::Crashed => "crashed",
             Self::Stopped => "was stopped",
             Self::Interrupted => "was interrupted",

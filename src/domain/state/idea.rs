@@ -87,7 +87,7 @@ impl IdeaStatus {
             Self::Blocked => "is blocked",
             Self::Done => "is done",
             Self::Failed => "failed",
-            Self::Timeout => "timed out",
+            Self::Timeout => "hit its limit",
             Self::Cancelled => "is cancelled",
         }
     }
@@ -197,6 +197,9 @@ pub struct Kept {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<Box<Session>>,
 }
+
+/// The line of an idea's history that says that it landed; its detail is the commit.
+pub const LANDED: &str = "landed";
 
 /// A line of an idea's history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,6 +6,7 @@
 //! which is in order of arrival.
 
 mod attempt;
+pub mod attention;
 pub mod backlog;
 pub mod baseline;
 pub mod checkpoint;
@@ -27,6 +28,7 @@ use crate::domain::hook::{HookCall, HookName, LastCall};
 use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, ProfileName, RunId};
 use crate::domain::lifecycle::{AttemptPhase, SwarmPhase};
 use crate::domain::settings::{DayLimits, Mode, Settings};
+use crate::domain::state::attention::Attention;
 use crate::domain::state::backlog::Backlog;
 use crate::domain::state::baseline::Baseline;
 use crate::domain::state::checkpoint::{Checkpoint, Rollback};
@@ -36,7 +38,7 @@ use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
 
 pub use attempt::{Attempt, AttemptEnd, EndedAttempt, Ending, Feedback, ReviewComment, Said, Task};
-pub use idea::{Audit, Idea, IdeaStatus, Kept};
+pub use idea::{Audit, Idea, IdeaStatus, Kept, LANDED};
 pub use merge_entry::{Conflict, MergeEntry, Verified, Waits};
 
 /// The whole state.
@@ -90,6 +92,9 @@ pub struct State {
     /// Approved contents of hooks that agents' landed work changed, newest last.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub hooks_approved: BTreeMap<HookName, Vec<String>>,
+    /// What people were told, and what the webhook must still be told.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub attention: Attention,
     /// Accounts that must wait, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub accounts: BTreeMap<String, Hold>,

@@ -7,16 +7,17 @@ use std::fmt::Debug;
 use statig::blocking::{IntoStateMachine, State as MachineState, Superstate};
 use strum::VariantArray as _;
 
+use crate::domain::attention;
 use crate::domain::decide;
 use crate::domain::effect::{self, Effect};
 use crate::domain::event::{AttemptMoved, Event, IterationExcused};
-use crate::domain::evolve;
 use crate::domain::hook::{HookCall, Passage};
 use crate::domain::ids::IdeaId;
 use crate::domain::lifecycle::{
     AttemptInput, AttemptPhase, MergeInput, MergePhase, SwarmInput, SwarmPhase, attempt, merge,
     step, swarm,
 };
+use crate::domain::settings::Settings;
 use crate::domain::state::{Attempt, Idea, IdeaStatus, MergeEntry, State, Task};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
@@ -38,6 +39,7 @@ pub(crate) fn check(state: &State, now: Timestamp) {
     }
     saved_work_has_no_worktree(state);
     hooks_are_called(state, now);
+    people_are_told(state);
     a_worktree_is_of_one(state);
     reserved_ideas_can_begin(state);
     for run in state.stops.keys() {
@@ -75,8 +77,33 @@ pub(crate) fn follows_the_machines(state: &State, event: &Event) {
 /// at that moment.
 pub(crate) fn hooks_are_owed(state: &State, now: Timestamp, event: &Event) {
     if state.owes_hooks && !matches!(event, Event::HookOwed(_)) {
-        let owed = evolve::hooks::frozen(state, now, event);
+        let owed = decide::hooks::owed_by(state, now, event);
         assert_eq!(state.hooks_announced, owed, "{event:?}");
+    }
+}
+
+/// People are told of each thing once, and of everything that stands.
+pub(crate) fn people_are_told_once(state: &State, event: &Event) {
+    if let Event::NeedArose(arose) = event {
+        let told = &state.attention.told;
+        assert!(!told.contains(&arose.key), "told twice: {:?}", arose.key);
+    }
+}
+
+fn people_are_told(state: &State) {
+    let settings = state.settings.as_deref();
+    let phases = [SwarmPhase::Running, SwarmPhase::Pausing, SwarmPhase::Paused];
+    if !settings.is_some_and(Settings::tells_people) || !phases.contains(&state.swarm.phase) {
+        return;
+    }
+    let told = &state.attention.told;
+    let needs: BTreeSet<_> = attention::needs(state)
+        .iter()
+        .map(attention::Need::key)
+        .collect();
+    assert!(needs.is_subset(told), "not told: {needs:?} {told:?}");
+    for key in told.difference(&needs) {
+        assert!(attention::is_undecided(state, key), "settled: {key:?}");
     }
 }
 

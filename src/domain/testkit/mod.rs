@@ -80,6 +80,7 @@ pub(crate) fn settings() -> Settings {
         checkpoint_before_autopilot: false,
         checkpoints_kept: 50,
         hooks: std::collections::BTreeMap::new(),
+        webhook: None,
         accounts: std::collections::BTreeMap::new(),
         auto_resume: true,
         resume_sessions: true,

@@ -10,7 +10,7 @@ use crate::domain::hook::{HookName, HookSettings};
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId, ProfileName};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::scheduling;
-use crate::domain::settings::{BaselineMode, Budget, Mode, Settings};
+use crate::domain::settings::{BaselineMode, Budget, Mode, Settings, Webhook};
 use crate::domain::signal::Signal;
 use crate::domain::state::{Attempt, Idea, IdeaStatus, State};
 use crate::domain::usage::MicroUsd;
@@ -371,6 +371,7 @@ pub(crate) fn some_settings(choices: &mut Choices) -> Settings {
         checkpoint_before_autopilot: choices.chance(40),
         checkpoints_kept: 1 + number(choices, 4),
         hooks: some_hooks(choices),
+        webhook: choices.chance(40).then_some(Webhook { kinds: None }),
         accounts: some_accounts(choices),
         resolver: choices.chance(20).then(|| profile("finn")),
         auto_resume: !choices.chance(20),

@@ -121,6 +121,7 @@ fn asked(effect: &Effect) -> String {
             format!("releaseWorktree {worktree}")
         }
         Effect::ArchiveInbox(effect::ArchiveInbox { name, .. }) => format!("archiveInbox {name}"),
+        Effect::Notify(effect::Notify { about }) => format!("notify {about}"),
     }
 }
 

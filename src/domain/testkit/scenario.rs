@@ -13,8 +13,8 @@ use crate::domain::ids::{AgentId, EffectId, IdeaId, RunId};
 use crate::domain::observation::{Observation, RunEnd, RunEndKind};
 use crate::domain::outcome::{
     BaselineReady, BuildMergeOutcome, CheckRollbackOutcome, CheckpointDeleted, Failure,
-    FailureKind, InboxArchived, LandOutcome, MoveTargetOutcome, Outcome, StopDelivered,
-    VerifyReady, WorktreePrepared, WorktreeReleased,
+    FailureKind, InboxArchived, LandOutcome, MoveTargetOutcome, NotifyOutcome, Outcome,
+    StopDelivered, VerifyReady, WorktreePrepared, WorktreeReleased,
 };
 use crate::domain::rejection::Rejection;
 use crate::domain::settings::Settings;
@@ -201,6 +201,7 @@ impl Scenario {
             let seq = self.state.seq + 1;
             invariants::follows_the_machines(&self.state, &event);
             invariants::hooks_are_owed(&self.state, self.now, &event);
+            invariants::people_are_told_once(&self.state, &event);
             evolve(&mut self.state, seq, self.now, &event);
             self.log.push((self.now, event));
         }
@@ -419,6 +420,7 @@ pub(crate) fn name_of(effect: &Effect) -> &'static str {
         Effect::CheckRollback(_) => "checkRollback",
         Effect::MoveTarget(_) => "moveTarget",
         Effect::ArchiveInbox(_) => "archiveInbox",
+        Effect::Notify(_) => "notify",
     }
 }
 
@@ -512,5 +514,6 @@ pub(crate) fn good(effect: &Effect, number: u64) -> Outcome {
         Effect::MoveTarget(_) => MoveTargetOutcome::Moved.into(),
         Effect::DeleteCheckpoint(_) => CheckpointDeleted.into(),
         Effect::ArchiveInbox(_) => InboxArchived.into(),
+        Effect::Notify(_) => NotifyOutcome::Delivered.into(),
     }
 }

@@ -14,8 +14,9 @@ use crate::domain::ids::{AgentId, CheckpointName, IdeaId, Oid, RunId};
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::outcome::{
     BaselineReady, BuildMergeOutcome, CheckRollbackOutcome, CheckpointDeleted, Failure,
-    FailureKind, FinishResolutionOutcome, LandOutcome, LeftOut, MoveTargetOutcome, Outcome,
-    ResolutionStarted, SaveWorkOutcome, SealOutcome, StopDelivered, VerifyReady, WorktreePrepared,
+    FailureKind, FinishResolutionOutcome, LandOutcome, LeftOut, MoveTargetOutcome, NotifyOutcome,
+    Outcome, ResolutionStarted, SaveWorkOutcome, SealOutcome, StopDelivered, VerifyReady,
+    WorktreePrepared,
 };
 use crate::domain::state::checkpoint::{Checkpoint, IdeaThen};
 use crate::domain::state::{Attempt, State, Task};
@@ -218,6 +219,22 @@ impl World {
                 self.prepare(it, choices)?.into()
             }
             Effect::ReleaseWorktree(_) | Effect::ArchiveInbox(_) => tidied(effect, choices)?,
+            Effect::Notify(_) => Self::tell(choices)?.into(),
+        })
+    }
+
+    /// The webhook accepts most notices.
+    fn tell(choices: &mut Choices) -> Result<NotifyOutcome, Failure> {
+        let why = "no".to_owned();
+        Ok(match choices.pick(10) {
+            6 => return Err(cannot(choices)),
+            7 => NotifyOutcome::Refused { why },
+            8 | 9 => NotifyOutcome::Later {
+                why,
+                after_ms: choices.chance(30).then_some(7_200_000),
+                jitter: 500,
+            },
+            _ => NotifyOutcome::Delivered,
         })
     }
 

@@ -167,7 +167,7 @@ fn the_number_of_iterations_is_limited() {
     iterationJudged {agent: ed-001, atOnce: false, empty: false}
     end #3
     ed-001 -> Starting
-    attemptEnded {agent: ed-001, end: timedOut, keepWorktree: true, message: 2 iterations without COMPLETE; completion.maxIterations allows no more, status: timeout}
+    attemptEnded {agent: ed-001, end: timedOut, keepWorktree: true, message: used all 2 iterations (completion.maxIterations) without COMPLETE, status: timeout}
     ");
     assert!(s.idea(1).kept.is_some());
 }
@@ -185,7 +185,7 @@ fn the_time_of_all_iterations_is_limited() {
     s.quietly().iteration(&agent(1), RunEndKind::TimedOut);
     assert_snapshot!(s.then(), @r"
     run r0002-ed-001-i2 TimedOut
-    attemptEnded {agent: ed-001, end: timedOut, keepWorktree: true, message: the attempt took longer than agents.timeoutMinutes allows, status: timeout}
+    attemptEnded {agent: ed-001, end: timedOut, keepWorktree: true, message: took longer than 30 min (agents.timeoutMinutes), status: timeout}
     end #3
     ");
 }

@@ -11,6 +11,7 @@ use std::sync::LazyLock;
 
 use strum::VariantNames as _;
 
+use crate::domain::attention::{NeedKey, NoticeKind};
 use crate::domain::command::{IdeaEdit, InboxFile, NewIdea, TargetChoice};
 use crate::domain::effect::{self, ConflictLevel, Effect, KeptWorktree, Landing, Purpose, Saved};
 use crate::domain::event::{
@@ -19,13 +20,13 @@ use crate::domain::event::{
     CheckpointMade, ClockWentBack, ConflictLaidOut, ConflictSettled, DaemonStarted, EffectFinished,
     EffectRequested, EndingAsked, Event, FoundLanding, GateFailed, GatePassed, GateStarted,
     HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut,
-    IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationJudged, IterationStarted, Learned, LostEvents, Mark, MergeApproved, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased, MergeReturned, MessageQueued, ModeSet, PauseLifted, PauseSet, PhaseChanged, RedirectUndone, RepairWay, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SettingsLoaded, SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen, TargetSettled, TaskSet, UndoRecorded, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared, WarningRaised, WorkRescued, WorkSaved, WorktreeReady,
+    IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationJudged, IterationStarted, Learned, LostEvents, Mark, MergeApproved, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased, MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan, NightEnded, NoticeDelivered, NoticeFailed, PauseLifted, PauseSet, PhaseChanged, RedirectUndone, RepairWay, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SettingsLoaded, SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen, TargetSettled, TaskSet, UndoRecorded, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared, WarningRaised, WorkRescued, WorkSaved, WorktreeReady,
 };
 use crate::domain::hook::{HookName, HookSettings};
 use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, RunId};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::observation::{RunEnd, RunEndKind};
-use crate::domain::settings::{BaselineMode, Mode, Settings};
+use crate::domain::settings::{BaselineMode, Mode, Settings, Webhook};
 use crate::domain::signal::Signal;
 use crate::domain::state::checkpoint::{
     Checkpoint, IdeaThen, Reason, Rollback, RollbackStep, SavedWork,
@@ -34,6 +35,7 @@ use crate::domain::state::undo::Action;
 use crate::domain::state::{AttemptEnd, Counters, Ending, Feedback, IdeaStatus, Task, Waits};
 use crate::domain::testkit::samples;
 use crate::domain::testkit::{START, agent, checkpoint_name, idea, oid, profile, settings};
+use crate::domain::usage::Spent;
 
 fn file() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/events-v1.jsonl")
@@ -817,6 +819,7 @@ fn samples() -> Vec<Event> {
     all.extend(repair_samples());
     all.extend(hook_samples());
     all.extend(baseline_samples());
+    all.extend(attention_samples());
     all
 }
 
@@ -960,6 +963,94 @@ fn baseline_samples() -> Vec<Event> {
             }),
         }),
     ]
+}
+
+fn attention_samples() -> Vec<Event> {
+    let keys = [
+        NeedKey::Rewritten { to: oid(3) },
+        NeedKey::Baseline {
+            command: Some("cargo test".into()),
+        },
+        NeedKey::Baseline { command: None },
+        NeedKey::Paused,
+        NeedKey::Account {
+            account: "claude".into(),
+        },
+        NeedKey::Conflict { idea: idea(3) },
+        NeedKey::Review { idea: idea(3) },
+        NeedKey::Merge {
+            idea: idea(3),
+            retried: false,
+        },
+        NeedKey::Checkout {
+            idea: idea(3),
+            retried: true,
+        },
+        NeedKey::Question { agent: agent(2) },
+        NeedKey::Failed { idea: idea(3) },
+        NeedKey::Blocked { idea: idea(3) },
+        NeedKey::WaitsInVain {
+            idea: idea(3),
+            after: idea(1),
+        },
+    ];
+    let settled = keys.map(|key| Event::NeedSettled(NeedSettled { key }));
+    let arose = |webhook: bool, kind| {
+        Event::NeedArose(NeedArose {
+            key: NeedKey::Paused,
+            kind,
+            idea: webhook.then(|| idea(3)),
+            message: "paused: by hand".into(),
+            commands: vec!["swarm resume".into()],
+            webhook,
+        })
+    };
+    let ended = |webhook| {
+        Event::NightEnded(NightEnded {
+            landed: 2,
+            failed: 1,
+            waiting: 0,
+            spent: Spent::default(),
+            message: "nothing can continue by itself".into(),
+            commands: vec!["swarm report --since last".into()],
+            webhook,
+        })
+    };
+    let failed = |again_at| {
+        Event::NoticeFailed(NoticeFailed {
+            about: 41,
+            why: "example.com answered with HTTP 500".into(),
+            again_at,
+        })
+    };
+    let told = |kinds: Option<&[NoticeKind]>| {
+        Event::SettingsLoaded(SettingsLoaded {
+            hash: "00".into(),
+            settings: Box::new(Settings {
+                webhook: Some(Webhook {
+                    kinds: kinds.map(|kinds| kinds.iter().copied().collect()),
+                }),
+                ..settings()
+            }),
+        })
+    };
+    let mut all = settled.to_vec();
+    all.extend(NoticeKind::ALL.map(|kind| arose(kind == NoticeKind::Failed, kind)));
+    all.extend([
+        told(None),
+        told(Some(&[NoticeKind::Question, NoticeKind::Ended])),
+        Event::NightBegan(NightBegan {}),
+        ended(false),
+        ended(true),
+        Event::NoticeDelivered(NoticeDelivered { about: 41 }),
+        failed(None),
+        failed(Some(START)),
+        Event::EffectRequested(EffectRequested {
+            id: EffectId(13),
+            effect: Effect::Notify(effect::Notify { about: 41 }),
+        }),
+    ]);
+    all
 }
 
 fn call_of(purpose: Purpose) -> Effect {

@@ -64,7 +64,13 @@ fn an_idea_on_its_way_calls_each_hook_once_and_in_order() {
     s.all_goes_well();
     assert_eq!(
         called(&s),
-        ["pre-start", "post-complete", "pre-merge", "post-merge"]
+        [
+            "pre-start",
+            "post-complete",
+            "pre-merge",
+            "post-merge",
+            "on-needs-you"
+        ]
     );
     assert_eq!(s.idea(1).status, IdeaStatus::Done);
     assert_eq!(view::rest(&s.state), Rest::Idle);

@@ -309,9 +309,9 @@ fn every_refusal_says_why_and_what_to_do() {
         -> see its idea: swarm idea show idea-001
     agent `ed-001` has ended: it failed
         -> see its idea: swarm idea show idea-001
-    agent `ed-001` has ended: it landed its work
+    agent `ed-001` has ended: it hit its limit
         -> see its idea: swarm idea show idea-001
-    agent `ed-001` has ended: it ran out of iterations or time
+    agent `ed-001` has ended: it landed its work
         -> see its idea: swarm idea show idea-001
     agent `ed-001` has ended: it was blocked
         -> see its idea: swarm idea show idea-001
@@ -333,6 +333,8 @@ fn every_refusal_says_why_and_what_to_do() {
         -> swarm merge list
     cannot assign idea-001: it failed
         -> swarm idea retry idea-001
+    cannot assign idea-001: it hit its limit
+        -> swarm idea retry idea-001
     cannot assign idea-001: it is active
         -> see who works on it: swarm agent list
     cannot assign idea-001: it is blocked
@@ -343,8 +345,6 @@ fn every_refusal_says_why_and_what_to_do() {
         -> swarm idea add "..."
     cannot assign idea-001: it is merging
         -> swarm merge list
-    cannot assign idea-001: it timed out
-        -> swarm idea retry idea-001
     cannot cancel idea-001: it is done
         -> to undo it, revert its merge commit: swarm idea show idea-001
     cannot cancel idea-001: it is merging
@@ -385,6 +385,8 @@ fn every_refusal_says_why_and_what_to_do() {
         -> swarm merge list
     cannot resolve the merge of idea-001: the idea failed, so it is not in the merge queue
         -> swarm idea retry idea-001
+    cannot resolve the merge of idea-001: the idea hit its limit, so it is not in the merge queue
+        -> swarm idea retry idea-001
     cannot resolve the merge of idea-001: the idea is active, so it is not in the merge queue
         -> its agent is still working on it: swarm agent list
     cannot resolve the merge of idea-001: the idea is blocked, so it is not in the merge queue
@@ -395,8 +397,6 @@ fn every_refusal_says_why_and_what_to_do() {
         -> list the queue: swarm merge list
     cannot resolve the merge of idea-001: the idea is pending, so it is not in the merge queue
         -> list the queue: swarm merge list
-    cannot resolve the merge of idea-001: the idea timed out, so it is not in the merge queue
-        -> swarm idea retry idea-001
     cannot retry idea-001: it is active
         -> to restart it: swarm agent stop ed-001; to send it a message: swarm agent say ed-001 "..."
     cannot retry idea-001: it is done
@@ -406,6 +406,8 @@ fn every_refusal_says_why_and_what_to_do() {
     cannot retry the merge of idea-001: its work waits for your review
         -> look at it: swarm merge diff idea-001
     cannot retry the merge of idea-001: the idea failed, so it is not in the merge queue
+        -> swarm idea retry idea-001
+    cannot retry the merge of idea-001: the idea hit its limit, so it is not in the merge queue
         -> swarm idea retry idea-001
     cannot retry the merge of idea-001: the idea is active, so it is not in the merge queue
         -> its agent is still working on it: swarm agent list

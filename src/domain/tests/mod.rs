@@ -1,6 +1,7 @@
 //! The domain's tests that tell whole stories; those of a single rule are beside it.
 
 mod attempts;
+mod attention;
 mod baseline;
 mod budget;
 mod checkpoints;

@@ -379,7 +379,7 @@ fn an_iteration_that_the_provider_refused_does_not_count() {
     s.iteration(&agent(1), exit(0));
     assert_eq!(s.idea(1).status, IdeaStatus::Timeout);
     let why = s.idea(1).last_error.clone().unwrap();
-    assert_snapshot!(why, @r"2 iterations without COMPLETE; completion.maxIterations allows no more");
+    assert_snapshot!(why, @r"used all 2 iterations (completion.maxIterations) without COMPLETE");
 }
 
 #[test]

@@ -454,6 +454,26 @@ fn ideas_are_restored_and_later_ones_stay() {
 }
 
 #[test]
+fn the_report_dates_a_landing_by_the_landing_also_after_an_undone_rollback() {
+    let landings = |s: &Scenario, since| {
+        let report = view::report(&s.state, since);
+        let landed = report.landed.into_iter();
+        landed.map(|idea| (idea.id, idea.at)).collect::<Vec<_>>()
+    };
+    let (mut s, ideas) = with_history();
+    let before = landings(&s, None);
+    let after_all = held(&s.state, |_| None);
+    s.wait(60_000).command(to("first", true));
+    s.rollback_ready(ideas).all_goes_well();
+    let rolled_back = s.now;
+    let safety = newest(&s);
+    s.wait(60_000).command(to(safety.as_str(), true));
+    s.rollback_ready(after_all).all_goes_well();
+    assert_eq!(landings(&s, None), before);
+    assert_eq!(landings(&s, Some(rolled_back)), [], "nothing landed since");
+}
+
+#[test]
 fn a_rollback_to_the_safety_checkpoint_undoes_a_rollback() {
     let (mut s, ideas) = with_history();
     let before = s.state.clone();

@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use clap::Args;
 
-use super::start::{self, Before, Wish, run_daemon};
+use super::start::{self, Before, Wish, run_daemon, warn_without_page};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::live::progress::Style;
@@ -61,8 +61,8 @@ pub struct Demo {
     /// Let the agents work faster than a person can read.
     #[arg(long)]
     pub fast: bool,
-    /// Does nothing yet: this version has no web page.
-    #[arg(long)]
+    /// Accepted for scripts; this version has no web page.
+    #[arg(long, hide = true)]
     pub no_open: bool,
     /// Keep the temporary repository so that you can look around in it.
     #[arg(long)]
@@ -80,6 +80,7 @@ struct Played {
 pub fn run(args: &Demo, context: &mut Context) -> Result<(), CliError> {
     let begun = Instant::now();
     let interrupts = Interrupts::catch()?;
+    warn_without_page(&[("--no-open", args.no_open)], context);
     let folder = tempfile::Builder::new()
         .prefix("swarm-demo-")
         .tempdir()

@@ -52,12 +52,15 @@ pub struct Start {
     /// Stop when nothing is active, ready or merging; the exit code says how it went.
     #[arg(long)]
     pub until_idle: bool,
-    /// Does nothing yet: this version has no web page.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    /// Accepted for scripts; this version has no web page.
+    #[arg(long, hide = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub port: Option<u16>,
-    /// Does nothing yet: this version has no web page.
-    #[arg(long)]
+    /// As above.
+    #[arg(long, hide = true)]
     pub no_web: bool,
+    /// As above.
+    #[arg(long, hide = true)]
+    pub no_open: bool,
     /// Set on the background process that `--detach` starts.
     #[arg(long, hide = true, conflicts_with = "detach")]
     pub detached: bool,
@@ -85,6 +88,12 @@ impl From<ModeChoice> for Mode {
 pub fn run(args: &Start, context: &mut Context) -> Result<(), CliError> {
     let repo = context.repo()?;
     if !args.detached {
+        let page = [
+            ("--port", args.port.is_some()),
+            ("--no-web", args.no_web),
+            ("--no-open", args.no_open),
+        ];
+        warn_without_page(&page, context);
         warn(&repo, context);
     }
     if args.detach {
@@ -107,6 +116,17 @@ pub fn run(args: &Start, context: &mut Context) -> Result<(), CliError> {
     // Everything is on disk by now; only messages are left.
     context.last_words = FinalFlush::within(LAST_WORDS, exit_code(&end));
     conclude(&end?, &before, args.detached, context)
+}
+
+/// Says which of the flags given are about a web page, which this version does not have.
+pub fn warn_without_page(flags: &[(&str, bool)], context: &mut Context) {
+    let given = flags.iter().filter(|(_, given)| *given);
+    let given: Vec<&str> = given.map(|(flag, _)| *flag).collect();
+    if !given.is_empty() {
+        let given = given.join(", ");
+        let warning = format!("warning: no effect: {given}: this version has no web page");
+        context.output.note(warning);
+    }
 }
 
 /// Warns about quality commands that cannot run and budgets that cannot hold. The daemon itself

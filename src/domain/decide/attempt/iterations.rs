@@ -119,17 +119,20 @@ fn has_time_left(attempt: &Attempt, settings: &Settings) -> bool {
     attempt.spent_ms < settings.attempt_timeout_ms
 }
 
+/// Message for an attempt without time left.
+pub(crate) fn out_of_time(settings: &Settings) -> String {
+    let minutes = settings.attempt_timeout_ms / 60_000;
+    format!("took longer than {minutes} min (agents.timeoutMinutes)")
+}
+
 /// Message for an attempt without iterations left, with the last gate failure if that is why it
 /// continued.
 fn out_of_iterations(attempt: &Attempt) -> String {
     let number = attempt.iteration - attempt.excused;
-    let allowed = "completion.maxIterations allows no more";
+    let used = format!("used all {number} iterations (completion.maxIterations)");
     match &attempt.feedback {
-        Some(last) => format!(
-            "{number} iterations, and {allowed}; last, `{}` failed: {}",
-            last.command, last.how
-        ),
-        None => format!("{number} iterations without COMPLETE; {allowed}"),
+        Some(last) => format!("{used}; last, `{}` failed: {}", last.command, last.how),
+        None => format!("{used} without COMPLETE"),
     }
 }
 
@@ -139,11 +142,7 @@ fn begin_iteration(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, sett
         return time_out(plan, agent, &out_of_iterations(attempt));
     }
     if !resolving && !has_time_left(attempt, settings) {
-        return time_out(
-            plan,
-            agent,
-            "the attempt took longer than agents.timeoutMinutes allows",
-        );
+        return time_out(plan, agent, &out_of_time(settings));
     }
     if !resolving && !budget::may_begin(plan, agent, attempt, settings) {
         return;

@@ -3,6 +3,7 @@
 //! Invariant: an outcome counts only in the phase that requested it, and not for an attempt that is
 //! ending: that one ends as soon as nothing is in progress.
 
+use super::iterations::out_of_time;
 use super::provider::{self, Judged};
 use super::run_end::{
     counts, failure_of, is_asked_to_end, is_complete, is_stopped, iteration_ended, run_ended,
@@ -174,8 +175,9 @@ fn ended_badly(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, run: &Ru
     };
     match &end.how {
         RunEndKind::TimedOut => {
-            let why = "the attempt took longer than agents.timeoutMinutes allows";
-            time_out(plan, agent, why);
+            let settings = plan.state.settings.as_deref();
+            let why = settings.map_or_else(|| "took too long".to_owned(), out_of_time);
+            time_out(plan, agent, &why);
         }
         RunEndKind::Lost | RunEndKind::Stopped | RunEndKind::LeaseExpired => {
             let why = "its runner was killed from outside".to_owned();

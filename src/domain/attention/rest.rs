@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::effect::Effect;
 use crate::domain::ids::ProfileName;
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::scheduling;
@@ -20,8 +21,31 @@ pub enum Rest {
     Idle,
 }
 
-/// Whether anything can still happen without a person.
+/// Whether anything can still happen without a person. A notice that the webhook has not been sent
+/// once counts; one that waits to be sent again does not.
 pub fn rest(state: &State) -> Rest {
+    match work_left(state) {
+        Rest::NeedsPerson | Rest::Idle if is_notice_due(state) => Rest::Busy,
+        rest @ (Rest::Busy | Rest::NeedsPerson | Rest::Idle) => rest,
+    }
+}
+
+fn is_notice_due(state: &State) -> bool {
+    let oldest = state.attention.outgoing.first();
+    oldest.is_some_and(|notice| notice.tries == 0)
+}
+
+/// [`rest`] of the work and its hooks, without notices to the webhook.
+pub fn work_left(state: &State) -> Rest {
+    let owed = !state.owed.is_empty() || !state.hooks.is_empty();
+    if owed || !state.outbox.values().all(Effect::is_notice) {
+        return Rest::Busy;
+    }
+    ideas_left(state)
+}
+
+/// [`rest`] of the ideas alone: hooks and cleanup do not count.
+pub fn ideas_left(state: &State) -> Rest {
     let running = matches!(
         state.swarm.phase,
         SwarmPhase::Running | SwarmPhase::Recovering
@@ -66,10 +90,6 @@ pub fn rest(state: &State) -> Rest {
             return Rest::Busy;
         }
         left = true;
-    }
-    let owed = !state.owed.is_empty() || !state.hooks.is_empty();
-    if !state.outbox.is_empty() || owed {
-        return Rest::Busy;
     }
     if left { Rest::NeedsPerson } else { Rest::Idle }
 }

@@ -1,0 +1,218 @@
+//! The message of a need, and the commands to type.
+
+use std::fmt;
+
+use super::{Need, What};
+use crate::domain::hook::approval_wanted;
+use crate::domain::ids::IdeaId;
+use crate::domain::settings::Settings;
+use crate::domain::state::baseline::BaselineFailure;
+use crate::domain::state::provider::{Hold, HoldKind};
+use crate::domain::state::{Idea, MergeEntry, State};
+
+/// Path of a worktree of this name, relative to the repository.
+pub fn worktree_path(name: &str) -> String {
+    format!(".swarm/worktrees/{name}")
+}
+
+/// The first four names of a list, and the number of the others.
+pub fn names<T: fmt::Display>(all: &[T]) -> String {
+    let shown: Vec<String> = all.iter().take(4).map(T::to_string).collect();
+    match all.len().saturating_sub(shown.len()) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+/// Which command failed on which commit of the untouched target, how, and the end of its output.
+pub fn baseline_failure(failed: &BaselineFailure, settings: &Settings) -> String {
+    let branch = &settings.target;
+    let (Some(command), Some(commit)) = (&failed.command, &failed.commit) else {
+        return format!("{branch} cannot be checked: {}", failed.how);
+    };
+    let output = failed.output.as_deref();
+    let output = output.map_or_else(String::new, |output| format!(": {output}"));
+    format!(
+        "`{command}` fails on {branch} at {commit:.10}, before any work ({}){output}",
+        failed.how
+    )
+}
+
+/// The command that shows the output of the failed check.
+pub fn baseline_output(failed: &BaselineFailure) -> Option<String> {
+    let run = failed.run.as_ref()?;
+    let folder = format!(".swarm/runs/{run}");
+    Some(format!(
+        "tail -n 50 {folder}/stdout.log {folder}/stderr.log"
+    ))
+}
+
+impl Need<'_> {
+    /// What happened and why.
+    pub fn message(&self) -> String {
+        match self.what {
+            What::Rewritten(rewritten, branch) => {
+                let lost = match rewritten.dropped.len() {
+                    0 => String::new(),
+                    _ => format!(" (with landed ideas: {})", names(&rewritten.dropped)),
+                };
+                let from = &rewritten.from;
+                format!(
+                    "{branch} was force-pushed from {from:.10} to {:.10}. The dropped \
+                    commits{lost} are kept as refs/swarm/rescue/dropped-{branch}-{from:.10}. \
+                    Choose what happens to waiting work: rebase it onto the new history, ignore \
+                    the force-push and merge it as it is, or cancel it",
+                    rewritten.to
+                )
+            }
+            What::Paused(reason) if reason.starts_with("paused") => reason.to_owned(),
+            What::Paused(reason) => format!("paused: {reason}"),
+            What::Baseline(failed) => self.red_baseline(failed),
+            What::Account(account, hold) => account_held(account, hold),
+            What::Conflict(entry) => conflict(entry),
+            What::Review(entry) => format!(
+                "{} is finished and waits for your review: {:.10} on {}",
+                entry.idea, entry.source, entry.branch
+            ),
+            What::Waiting(entry, waits) => {
+                let files = match waits.files.as_slice() {
+                    [] => String::new(),
+                    files => format!(": {}", files.join(", ")),
+                };
+                format!(
+                    "the merge of {} is waiting: {}{files}",
+                    entry.idea, waits.reason
+                )
+            }
+            What::Question(agent, _, why) => format!("{agent} asks: {why}"),
+            What::BadEnd(id, idea) => {
+                format!("{id} {}: {}", idea.status.predicate(), error_of(idea))
+            }
+            What::WaitsInVain(id, _, before) => {
+                format!("{id} waits for {before}, which is cancelled")
+            }
+        }
+    }
+
+    /// The commands to type in the repository's root.
+    pub fn commands(&self) -> Vec<String> {
+        match self.what {
+            What::Rewritten(..) => ["rebase", "ignore", "cancel"]
+                .map(|choice| format!("swarm merge target {choice}"))
+                .to_vec(),
+            What::Paused(_) | What::Account(..) => vec!["swarm resume".into()],
+            What::Baseline(failed) => {
+                let resume = "swarm resume   # after the fix: checks again at once".to_owned();
+                baseline_output(failed)
+                    .into_iter()
+                    .chain([resume])
+                    .collect()
+            }
+            What::Conflict(entry) => conflict_commands(self.state, entry),
+            What::Review(entry) => review_commands(entry),
+            What::Waiting(entry, waits) => approval_wanted(&waits.reason)
+                .into_iter()
+                .chain(merge_commands(&entry.idea))
+                .collect(),
+            What::Question(agent, attempt, _) => vec![
+                format!("swarm agent say {agent} \"...\""),
+                format!("swarm idea retry {}", attempt.idea),
+            ],
+            What::BadEnd(id, idea) => approval_wanted(error_of(idea))
+                .into_iter()
+                .chain([
+                    format!("swarm idea retry {id}"),
+                    format!("swarm idea cancel {id}"),
+                ])
+                .collect(),
+            What::WaitsInVain(id, idea, before) => in_vain_commands(id, idea, before),
+        }
+    }
+
+    fn red_baseline(&self, failed: &BaselineFailure) -> String {
+        let what = match self.state.settings.as_deref() {
+            Some(settings) => baseline_failure(failed, settings),
+            None => failed.how.clone(),
+        };
+        format!(
+            "no idea begins: {what}. swarm checks again by itself, after growing waits and when \
+            the branch or the configuration changes"
+        )
+    }
+}
+
+fn account_held(account: &str, hold: &Hold) -> String {
+    let what = match hold.kind {
+        HoldKind::Login => "is not logged in, or its login was refused",
+        HoldKind::Limit => "has reached its limit",
+        HoldKind::Overloaded => "gets no answer from its provider",
+    };
+    format!("account {account} {what}: {}", hold.message)
+}
+
+fn conflict(entry: &MergeEntry) -> String {
+    let files = entry.conflict.as_ref();
+    let files = files.map(|conflict| conflict.files.join(", "));
+    let waits = entry.waits.as_ref().filter(|waits| waits.person);
+    let why = waits.map_or_else(String::new, |waits| format!(" ({})", waits.reason));
+    format!(
+        "the merge of {} has a conflict in {}{why}",
+        entry.idea,
+        files.unwrap_or_default()
+    )
+}
+
+/// The commands approve only the commit that they were shown with.
+fn review_commands(entry: &MergeEntry) -> Vec<String> {
+    let MergeEntry { idea, source, .. } = entry;
+    vec![
+        format!("swarm merge diff {idea}"),
+        format!("swarm merge approve {idea} --commit {source:.10}"),
+        format!("swarm merge reject {idea} \"...\""),
+    ]
+}
+
+fn merge_commands(id: &IdeaId) -> [String; 2] {
+    [
+        format!("swarm merge retry {id}"),
+        format!("swarm idea cancel {id}"),
+    ]
+}
+
+/// The exact commands to resolve a conflict by hand.
+fn conflict_commands(state: &State, entry: &MergeEntry) -> Vec<String> {
+    let Some(attempt) = state.agents.get(&entry.agent) else {
+        return vec![];
+    };
+    let path = worktree_path(&attempt.worktree);
+    vec![
+        format!("git -C {path} status"),
+        format!("git -C {path} mergetool   # or edit the files by hand"),
+        format!("git -C {path} add --all"),
+        format!(
+            "git -C {path} commit -m 'Resolve the conflict of {}'",
+            entry.idea
+        ),
+        format!("swarm merge resolve {}", entry.idea),
+    ]
+}
+
+fn error_of(idea: &Idea) -> &str {
+    idea.last_error
+        .as_deref()
+        .unwrap_or("the reason is unknown")
+}
+
+fn in_vain_commands(id: &IdeaId, idea: &Idea, before: &IdeaId) -> Vec<String> {
+    let rest = idea.after.iter().filter(|id| *id != before);
+    let rest: Vec<&str> = rest.map(IdeaId::as_str).collect();
+    let without = match rest.as_slice() {
+        [] => "--no-after".to_owned(),
+        rest => format!("--after {}", rest.join(",")),
+    };
+    vec![
+        format!("swarm idea edit {id} {without}"),
+        format!("swarm idea retry {before}"),
+        format!("swarm idea cancel {id}"),
+    ]
+}
