@@ -9,7 +9,7 @@ use clap::{Parser, Subcommand};
 
 use super::commands::{
     agent, checkpoint, clean, completions, config, demo, doctor, events, hooks, idea, init, log,
-    memory, merge, pause, replay, report, rollback, service, start, status, stop, wait,
+    man, memory, merge, pause, replay, report, rollback, service, start, status, stop, wait,
 };
 use super::error::EXIT_CODES;
 use global::Global;
@@ -101,6 +101,8 @@ pub enum Verb {
     Service(service::Service),
     /// Print a completion script for a shell.
     Completions(completions::Completions),
+    /// Write the manual pages.
+    Man(man::Man),
 }
 
 #[cfg(test)]
@@ -203,8 +205,9 @@ mod tests {
             stop, agent redirect, agent say, pause, resume, merge list, merge retry, merge \
             resolve, merge target, checkpoint create, checkpoint list, checkpoint show, checkpoint \
             delete, rollback, hooks list, hooks run, hooks approve, memory log, report, log, \
-            events, replay, wait, config show, config check, config schema, config trust-git, \
-            doctor, clean, service install, service uninstall, completions";
+            events, replay, wait, config show, config get, config set, config check, config \
+            schema, config trust-git, doctor, clean, service install, service uninstall, \
+            completions, man";
         let expected: Vec<String> = expected
             .split(", ")
             .map(|path| format!("swarm {path}"))
