@@ -11,6 +11,7 @@
 //! | [`output`], `confirm` | streams, tables and colours; questions before a change |
 //! | [`error`] | errors and exit codes |
 //! | `new_ideas` | new ideas from files and from the person's editor |
+//! | `complete` | answers a shell that completes a command line |
 //! | `host` | runs a daemon in this process |
 //!
 //! Invariant: data goes to standard output, messages to standard error, and every failure says what
@@ -20,6 +21,7 @@ pub mod access;
 pub mod args;
 pub mod clock;
 pub mod commands;
+mod complete;
 mod confirm;
 pub mod context;
 pub mod describe;
@@ -57,6 +59,9 @@ pub use repo::Repo;
 /// Runs the command line `args`; the first word is the program's name.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
+    if complete::answer(&args) {
+        return ExitCode::SUCCESS;
+    }
     match Cli::try_parse_from(&args) {
         Ok(cli) => {
             let output = Output::standard(&cli.global);

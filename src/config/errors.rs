@@ -16,6 +16,8 @@ use super::model::Adapter;
 pub enum Origin {
     /// Built-in default.
     Default,
+    /// The person's own file for all repositories; its path, with `~` for the home directory.
+    User(String),
     /// `.swarm/config.json`, shared through git.
     Shared,
     /// `.swarm/config.local.json`, for this machine only.
@@ -32,7 +34,7 @@ impl fmt::Display for Origin {
             Self::Default => f.write_str("default"),
             Self::Shared => f.write_str("config.json"),
             Self::Local => f.write_str("config.local.json"),
-            Self::Environment(name) | Self::Flag(name) => f.write_str(name),
+            Self::User(name) | Self::Environment(name) | Self::Flag(name) => f.write_str(name),
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Merges the sources of configuration. Precedence: flags, environment, `config.local.json`,
-//! `config.json`, defaults.
+//! `config.json`, the person's own file, defaults.
 //!
 //! Invariant: pure. Objects are merged key by key; every other value replaces the lower one. Each
 //! value records its source, and one pass reports the problems of all sources.
@@ -17,6 +17,8 @@ use super::validate::{Whole, prune};
 /// The sources as they were read.
 #[derive(Debug, Clone, Default)]
 pub struct Sources {
+    /// The person's own file; `None` if it is missing or was refused.
+    pub user: Option<UserFile>,
     /// Text of `config.json`; `None` if the file is missing or was refused.
     pub shared: Option<String>,
     /// Text of `config.local.json`; `None` if the file is missing or was refused.
@@ -25,6 +27,15 @@ pub struct Sources {
     pub environment: BTreeMap<String, String>,
     /// Values given by flags on the command line.
     pub flags: Vec<Flag>,
+}
+
+/// The person's own file for all repositories.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserFile {
+    /// Its path for people, such as `~/.config/swarm/config.json`.
+    pub name: String,
+    #[allow(missing_docs)] // the name says it
+    pub text: String,
 }
 
 /// A value given by a flag.
@@ -76,10 +87,15 @@ impl Layered {
 /// All problems in any source, and between keys of the merged configuration.
 pub fn layer(sources: &Sources) -> Result<Layered, ConfigError> {
     let mut problems = Vec::new();
-    let mut layers = vec![
+    let user = sources.user.iter().map(|file| {
+        let origin = Origin::User(file.name.clone());
+        text_layer(origin, Some(&file.text), &mut problems)
+    });
+    let mut layers: Vec<Layer> = user.collect();
+    layers.extend([
         text_layer(Origin::Shared, sources.shared.as_deref(), &mut problems),
         text_layer(Origin::Local, sources.local.as_deref(), &mut problems),
-    ];
+    ]);
     let flags = sources.flags.iter().map(flag_layer);
     layers.extend(environment_layers(&sources.environment));
     layers.extend(flags);
@@ -439,6 +455,10 @@ mod tests {
             ("SWARM_MODEL", "m"),
             ("SWARM_IDEA_ID", "idea-001"),
         ]);
+        sources.user = Some(UserFile {
+            name: "~/own.json".into(),
+            text: r#"{"mode":"semi-auto","target":"own","agents":{"maxParallel":9}}"#.into(),
+        });
         sources.flags = vec![flag("--mode", "mode", json!("autopilot"))];
         let layered = layer(&sources).unwrap();
         let agents = &layered.config.agents;
@@ -457,6 +477,7 @@ mod tests {
             ("agents.profiles.ed.env.KEY", "config.local.json"),
             ("agents.profiles.ed.adapter", "config.json"),
             ("qualityCommands", "config.local.json"),
+            ("target", "~/own.json"),
             ("shutdown.graceSeconds", "default"),
         ] {
             assert_eq!(layered.origin(key).to_string(), origin, "{key}");
@@ -505,6 +526,21 @@ mod tests {
         ))
         .unwrap_err();
         insta::assert_snapshot!(error.to_string());
+    }
+
+    #[test]
+    fn a_bad_file_of_the_person_is_named() {
+        let mut sources = sources("{}", "{}");
+        let name = "~/.config/swarm/config.json".to_owned();
+        for (text, place) in [
+            ("{", "~/.config/swarm/config.json:1:1: not valid JSON"),
+            (r#"{"mod": 1}"#, "~/.config/swarm/config.json:1:2: mod"),
+        ] {
+            let (name, text) = (name.clone(), text.to_owned());
+            sources.user = Some(UserFile { name, text });
+            let told = layer(&sources).unwrap_err().to_string();
+            assert!(told.contains(place), "{told}");
+        }
     }
 
     #[test]

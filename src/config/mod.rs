@@ -1,23 +1,26 @@
-//! Configuration: merges `config.json`, `config.local.json`, environment and flags into one
-//! checked [`Config`]. Also plans and writes the files of `swarm init`.
+//! Configuration: merges the person's own file, `config.json`, `config.local.json`, environment and
+//! flags into one checked [`Config`]. Also plans and writes the files of `swarm init`.
 //!
 //! Invariant: a [`Config`] that [`load`] or [`layer`] returns has passed every check. Nothing is
 //! guessed, and all problems are reported at once. This room depends on `domain` alone.
 //!
 //! `read` reads the files and `layers` merges them; `validate` applies the schema of `model`, and
-//! `cross_checks` the rest. `json_positions` locates `errors`. `hooks` and `notify` are parts of the model,
-//! `schema` the published schema, `show` lists the result, and `init` writes the first files.
+//! `cross_checks` the rest. `json_positions` locates `errors`. `hooks` and `notify` are parts of the
+//! model, `schema` the published schema, `show` lists the result, `set` changes a value in a file
+//! with `json_edit`, and `init` writes the first files.
 
 mod cross_checks;
 mod errors;
 mod hooks;
 pub mod init;
+mod json_edit;
 mod json_positions;
 mod layers;
 mod model;
 mod notify;
 mod read;
 pub mod schema;
+mod set;
 mod show;
 mod validate;
 
@@ -28,13 +31,14 @@ pub use cross_checks::{profile_problem, readiness};
 pub use errors::{ConfigError, Origin, Position, Problem, ProblemKind};
 pub(crate) use errors::{nearest, visible};
 pub use hooks::{Hook, HookName, OnCrash, OnTimeout};
-pub use layers::{Flag, Layered, Sources, VARIABLES, layer};
+pub use layers::{Flag, Layered, Sources, UserFile, VARIABLES, layer};
 pub use model::{
     Adapter, Agents, Baseline, Budget, Checkpoints, Checks, Completion, Config, Limits, Merge,
     Mode, Pricing, Profile, Shutdown,
 };
 pub use notify::{Address, Notify, Webhook, address, expand};
 pub use read::{MAX_FILE_BYTES, environment, load};
+pub use set::{Change, Place, SetError, path_of, set};
 pub use show::Shown;
 pub(crate) use validate::is_profile_name;
 

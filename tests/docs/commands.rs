@@ -28,6 +28,7 @@ macro_rules! pages {
 pages! {
     readme: "README.md",
     getting_started: "docs/getting-started.md",
+    install: "docs/install.md",
     worktrees_and_checks: "docs/worktrees-and-checks.md",
     agents: "docs/agents.md",
     reviewing_and_landing: "docs/reviewing-and-landing.md",

@@ -13,6 +13,8 @@ mod budget;
 mod checkpoints;
 mod clean;
 mod cli_json_shapes;
+mod completions;
+mod config_values;
 mod conflicts;
 mod copied_repositories;
 mod crash_points;

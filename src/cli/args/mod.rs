@@ -9,7 +9,7 @@ use clap::{Parser, Subcommand};
 
 use super::commands::{
     agent, checkpoint, clean, completions, config, demo, doctor, events, hooks, idea, init, log,
-    memory, merge, pause, replay, report, rollback, service, start, status, stop, undo, wait,
+    man, memory, merge, pause, replay, report, rollback, service, start, status, stop, undo, wait,
 };
 use super::error::EXIT_CODES;
 use global::Global;
@@ -103,6 +103,8 @@ pub enum Verb {
     Service(service::Service),
     /// Print a completion script for a shell.
     Completions(completions::Completions),
+    /// Write the manual pages.
+    Man(man::Man),
 }
 
 #[cfg(test)]
@@ -206,8 +208,9 @@ mod tests {
             list, merge diff, merge approve, merge reject, merge retry, merge resolve, merge \
             target, checkpoint create, checkpoint list, checkpoint show, checkpoint delete, \
             rollback, undo, hooks list, hooks run, hooks approve, memory log, report, log, events, \
-            replay, wait, config show, config check, config schema, config trust-git, doctor, \
-            clean, service install, service uninstall, completions";
+            replay, wait, config show, config get, \
+            config set, config check, config schema, config trust-git, doctor, \
+            clean, service install, service uninstall, completions, man";
         let expected: Vec<String> = expected
             .split(", ")
             .map(|path| format!("swarm {path}"))

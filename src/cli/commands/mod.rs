@@ -15,6 +15,7 @@ pub mod hooks;
 pub mod idea;
 pub mod init;
 pub mod log;
+pub mod man;
 pub mod memory;
 pub mod merge;
 pub mod pause;
@@ -63,6 +64,7 @@ pub fn run(verb: Verb, context: &mut Context) -> Result<(), CliError> {
         Verb::Rollback(args) => rollback::run(&args, context),
         Verb::Undo(args) => undo::run(&args, context),
         Verb::Service(verb) => service::run(&verb, context),
-        Verb::Completions(args) => completions::run(&args, Cli::command(), context),
+        Verb::Man(args) => man::run(&args, Cli::command(), context),
+        Verb::Completions(args) => completions::run(&args, context),
     }
 }

@@ -19,12 +19,16 @@ fn configuration() {
         it, so editors complete and explain its keys.\nAn unknown key or a bad value is an error \
         that names the place and what is allowed.\n\n- `swarm config check` says everything that \
         is wrong.\n- `swarm config show` shows each value and where it comes from.\n- `swarm \
-        config schema` prints the schema.\n\nA later source wins over an earlier one: defaults, \
-        `config.json`, `config.local.json` (for one machine, ignored by\ngit), environment \
-        variables, options of the command line. The daemon picks up changes while it runs, for \
-        what starts after\nthem.\n\n| variable | sets |\n| --- | --- |\n| `SWARM_MODE` | `mode` \
-        |\n| `SWARM_MAX_AGENTS` | `agents.maxParallel` |\n| `SWARM_TIMEOUT` | \
-        `agents.timeoutMinutes` |\n| `SWARM_MODEL` | the model of the default profile |\n",
+        config get KEY` prints one value, and `swarm config set KEY VALUE` writes one if the \
+        whole configuration stays valid.\n- `swarm config schema` prints the schema.\n\nA later \
+        source wins over an earlier one: defaults, your own `~/.config/swarm/config.json` (or \
+        below\n`XDG_CONFIG_HOME`), `config.json`, `config.local.json` (for one machine, ignored \
+        by git), environment variables, options of\nthe command line. The daemon picks up \
+        changes in `.swarm/` while it runs, for what starts after them. It reads your own\nfile \
+        at its start and whenever it reads one of the others.\n\n| variable | sets |\n| --- | \
+        --- |\n| `SWARM_MODE` | `mode` |\n| `SWARM_MAX_AGENTS` | `agents.maxParallel` |\n| \
+        `SWARM_TIMEOUT` | `agents.timeoutMinutes` |\n| \
+        `SWARM_MODEL` | the model of the default profile |\n",
     );
     let mut sections = Vec::new();
     page.push_str("\n## At the top\n\n");

@@ -170,6 +170,27 @@ mod tests {
     }
 
     #[test]
+    fn the_packages_unit_is_the_same_but_for_its_paths() {
+        let plan = Plan {
+            format: super::super::Format::Systemd,
+            name: "NAME".into(),
+            hash: String::new(),
+            root: "/ROOT".into(),
+            program: "/usr/bin/swarm".into(),
+            search_path: "HOME/.local/bin:/usr/local/bin:/usr/bin:/bin".into(),
+            file: PathBuf::new(),
+        };
+        let ours = unit(&plan).unwrap();
+        let of_instance = [("/ROOT", "%f"), ("NAME", "%f"), ("HOME", "%h")];
+        let ours = of_instance
+            .iter()
+            .fold(ours, |unit, (path, instance)| unit.replace(path, instance));
+        let packaged = include_str!("../../../../packaging/swarm@.service");
+        let (_, packaged) = packaged.split_once("[Unit]\n").unwrap();
+        assert_eq!(ours.trim_start_matches("[Unit]\n"), packaged);
+    }
+
+    #[test]
     fn words_are_quoted_for_systemd() {
         assert_eq!(word("/a b/c"), r#""/a b/c""#);
         assert_eq!(word(r#"a"b\c%d$e"#), r#""a\"b\\c%%d$$e""#);

@@ -1,4 +1,6 @@
-//! `swarm config`: shows and checks the configuration.
+//! `swarm config`: shows, checks and changes the configuration.
+
+mod values;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -10,7 +12,7 @@ use crate::cli::output::table::Rows;
 use crate::cli::output::terminal::{Tone, safe};
 use crate::cli::output::write_page;
 use crate::cli::repo::Repo;
-use crate::config::{self, ConfigError, Layered, Problem, schema};
+use crate::config::{self, ConfigError, Layered, Origin, Problem, schema};
 use crate::daemon::files::trusted_config;
 use crate::daemon::{Paths, owned_arguments, preflight};
 
@@ -19,6 +21,10 @@ use crate::daemon::{Paths, owned_arguments, preflight};
 pub enum Config {
     /// Show each value and where it comes from.
     Show(Show),
+    /// Print one value.
+    Get(values::Get),
+    /// Set one value in a configuration file.
+    Set(values::Set),
     /// Check the configuration and list every problem.
     Check(Check),
     /// Print the JSON Schema of `config.json`.
@@ -60,6 +66,8 @@ pub struct Schema {}
 pub fn run(verb: &Config, context: &mut Context) -> Result<(), CliError> {
     match verb {
         Config::Show(Show {}) => show(context),
+        Config::Get(args) => values::get(args, context),
+        Config::Set(args) => values::set(args, context),
         Config::Check(Check {}) => check(context),
         Config::Schema(Schema {}) => {
             let text = schema::schema_text();
@@ -108,8 +116,36 @@ fn wrong(error: &ConfigError) -> CliError {
     };
     CliError::refused(message)
         .details(listed(&error.problems))
-        .hint("fix .swarm/config.json, then check again: swarm config check")
+        .hint(format!(
+            "fix {}, then check again: swarm config check",
+            file_of(error)
+        ))
         .code("CONFIG_INVALID")
+}
+
+/// The file to correct first.
+fn file_of(error: &ConfigError) -> &str {
+    let own = error
+        .problems
+        .iter()
+        .find_map(|problem| match &problem.origin {
+            Origin::User(file) => Some(file.as_str()),
+            Origin::Default
+            | Origin::Shared
+            | Origin::Local
+            | Origin::Environment(_)
+            | Origin::Flag(_) => None,
+        });
+    own.unwrap_or(".swarm/config.json")
+}
+
+/// Refuses arguments of profiles that only their adapter may set.
+fn owned(layered: &Layered) -> Result<(), CliError> {
+    let problems = owned_arguments(layered);
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(wrong(&ConfigError { problems }))
 }
 
 fn listed(problems: &[Problem]) -> String {
@@ -153,10 +189,7 @@ fn show(context: &mut Context) -> Result<(), CliError> {
 fn check(context: &mut Context) -> Result<(), CliError> {
     let repo = context.repo()?;
     let layered = load(&repo)?;
-    let problems = owned_arguments(&layered);
-    if !problems.is_empty() {
-        return Err(wrong(&ConfigError { problems }));
-    }
+    owned(&layered)?;
     let problems = layered.readiness();
     if !problems.is_empty() {
         return Err(not_ready(&problems));
