@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::domain::command::{IdeaEdit, NewIdea, TargetChoice};
-use crate::domain::effect::{self, ConflictLevel, Effect, Purpose, Saved};
+use crate::domain::effect::{self, ConflictLevel, Effect, Purpose, Saved, SetupTree};
 use crate::domain::event::{
     AgentRedirected, AttemptEnded, AttemptMoved, AttemptSealed, BaselineCleared, BaselineFailed,
     BaselinePassed, BaselineReady, BaselineStarted, CheckpointDeleted, CheckpointMade,
@@ -14,10 +14,10 @@ use crate::domain::event::{
     IterationStarted, Learned, LostEvents, Mark, MergeBuilt, MergeConflicted, MergeMoved,
     MergeQueued, MergeReleased, MergeReturned, MessageQueued, ModeSet, PauseLifted, PauseSet,
     PhaseChanged, RepairWay, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned,
-    RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SettingsLoaded, SignalSeen,
-    StateRepaired, StateRestored, TargetRewritten, TargetSeen, TargetSettled, TaskSet,
-    VerifyPassed, VerifyReady, VerifyStarted, WarningCleared, WarningRaised, WorkSaved,
-    WorktreeReady,
+    RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SettingsLoaded, SetupPassed,
+    SetupStarted, SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen,
+    TargetSettled, TaskSet, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared,
+    WarningRaised, WorkSaved, WorktreeReady,
 };
 use crate::domain::evolve::evolve;
 use crate::domain::hook::HookName;
@@ -68,6 +68,7 @@ pub(super) fn settings() -> Settings {
         max_iterations: 50,
         stuck_threshold: 5,
         auto_commit: true,
+        setup: vec![],
         quality_commands: vec!["true".into()],
         quality_timeout_ms: 60_000,
         baseline: BaselineMode::Off,
@@ -251,6 +252,7 @@ fn baseline_events() -> Vec<Event> {
         Event::BaselineReady(BaselineReady {
             commit: oid(),
             warm: true,
+            setup: None,
         }),
         Event::BaselineStarted(BaselineStarted {
             index: 0,
@@ -275,6 +277,23 @@ fn baseline_events() -> Vec<Event> {
             not_before: Timestamp::from_millis(0),
         }),
         Event::BaselineCleared(BaselineCleared {}),
+        Event::SetupStarted(SetupStarted {
+            tree: SetupTree::Target,
+            index: 0,
+            run: run(),
+        }),
+        Event::SetupPassed(SetupPassed {
+            tree: SetupTree::Worktree { agent: agent() },
+            index: 0,
+            last: false,
+        }),
+        Event::SetupPassed(SetupPassed {
+            tree: SetupTree::Merged {
+                idea: IdeaId::numbered(1),
+            },
+            index: 1,
+            last: true,
+        }),
     ]
 }
 
@@ -294,6 +313,7 @@ fn working_events() -> Vec<Event> {
             base: oid(),
             head: oid(),
             warm: true,
+            setup: None,
         }),
         Event::IterationStarted(IterationStarted {
             agent: agent(),
@@ -331,6 +351,7 @@ fn judged_events() -> Vec<Event> {
             agent: agent(),
             head: oid(),
             committed: true,
+            setup: None,
         }),
         Event::GatePassed(GatePassed {
             agent: agent(),
@@ -516,6 +537,7 @@ fn merge_events() -> Vec<Event> {
         Event::VerifyReady(VerifyReady {
             id: id(),
             warm: true,
+            setup: None,
         }),
         Event::VerifyStarted(VerifyStarted {
             id: id(),

@@ -38,7 +38,9 @@ pub fn rest(state: &State) -> Rest {
             {
                 left = true;
             }
-            AttemptPhase::Gating if state.waits_for_command(attempt) => left = true,
+            AttemptPhase::Preparing | AttemptPhase::Gating if state.waits_for_command(attempt) => {
+                left = true;
+            }
             AttemptPhase::Queued
             | AttemptPhase::Preparing
             | AttemptPhase::Starting

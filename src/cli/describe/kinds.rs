@@ -48,6 +48,7 @@ pub fn interest(event: &Event) -> Interest {
         Event::PhaseChanged(changed) => phase_interest(changed.phase),
         Event::SignalSeen(seen) => signal_interest(&seen.signal),
         Event::BaselineStarted(started) => either(started.index == 0, News, Detail),
+        Event::SetupPassed(passed) => either(passed.last, News, Detail),
         Event::BaselinePassed(passed) => either(passed.last, News, Detail),
         // The landing has an event of its own.
         Event::AttemptEnded(ended) => either(ended.end == AttemptEnd::Merged, Detail, Story),
@@ -96,6 +97,7 @@ pub fn interest(event: &Event) -> Interest {
         | Event::RollbackBegun(_)
         | Event::WarningCleared(_) => News,
         Event::WorktreeReady(_)
+        | Event::SetupStarted(_)
         | Event::GateStarted(_)
         | Event::BaselineCleared(_)
         | Event::RunStarted(_)

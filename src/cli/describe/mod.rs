@@ -30,9 +30,9 @@ use crate::domain::event::{
     MergeMoved, MergeQueued, MergeReleased, MergeReturned, MessageQueued, ModeSet, PauseLifted,
     PauseSet, PhaseChanged, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned,
     RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SessionBegan, SessionDropped,
-    SettingsLoaded, SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen,
-    TargetSettled, TaskSet, UsageSeen, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared,
-    WarningRaised, WorkSaved, WorktreeReady,
+    SettingsLoaded, SetupPassed, SetupStarted, SignalSeen, StateRepaired, StateRestored,
+    TargetRewritten, TargetSeen, TargetSettled, TaskSet, UsageSeen, VerifyPassed, VerifyReady,
+    VerifyStarted, WarningCleared, WarningRaised, WorkSaved, WorktreeReady,
 };
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::state::Task;
@@ -43,7 +43,7 @@ pub use event_parts::{
 };
 use event_parts::{
     baseline_failed, because, conflict_level, effect_words, ending_words, failed_command,
-    rollback_step, run_end, signal_words, target_choice,
+    rollback_step, run_end, setup_tree, signal_words, target_choice,
 };
 pub use waiting::waiting;
 
@@ -153,6 +153,19 @@ fn describe_event(event: &Event) -> String {
         }
         Event::BaselinePassed(BaselinePassed { index, .. }) => {
             format!("quality command {} passed on the target", index + 1)
+        }
+        Event::SetupStarted(SetupStarted { tree, index, .. }) => {
+            format!(
+                "setup command {} started in {}",
+                index + 1,
+                setup_tree(tree)
+            )
+        }
+        Event::SetupPassed(SetupPassed {
+            tree, last: true, ..
+        }) => format!("{} is set up", setup_tree(tree)),
+        Event::SetupPassed(SetupPassed { tree, index, .. }) => {
+            format!("setup command {} passed in {}", index + 1, setup_tree(tree))
         }
         Event::BaselineFailed(failed) => baseline_failed(failed),
         Event::BaselineCleared(BaselineCleared {}) => {
@@ -279,6 +292,7 @@ fn describe_event(event: &Event) -> String {
             agent,
             head,
             committed,
+            ..
         }) => {
             let what = if *committed {
                 "leftovers committed, "

@@ -13,6 +13,7 @@ mod idea;
 mod merge;
 mod provider;
 mod redirect;
+mod setup;
 mod swarm;
 
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,7 @@ pub use idea::*;
 pub use merge::*;
 pub use provider::*;
 pub use redirect::*;
+pub use setup::*;
 pub use swarm::*;
 
 /// A journaled fact. The documentation of the variants is the reference page of events.
@@ -83,6 +85,11 @@ pub enum Event {
     /// The check of the untouched target was interrupted, or its failure may be over: it begins
     /// anew.
     BaselineCleared(BaselineCleared),
+
+    /// A setup command started.
+    SetupStarted(SetupStarted),
+    /// A setup command passed.
+    SetupPassed(SetupPassed),
 
     /// An idea was added.
     IdeaAdded(IdeaAdded),

@@ -15,6 +15,7 @@ mod legacy_hooks;
 mod merge;
 mod provider;
 mod redirect;
+mod setup;
 mod swarm;
 
 use super::event::Event;
@@ -59,6 +60,9 @@ fn fold(state: &mut State, at: Timestamp, event: &Event) {
         Event::EffectRequested(requested) => swarm::request(state, requested),
         Event::EffectFinished(finished) => swarm::finish(state, finished),
         Event::StateRepaired(repaired) => swarm::repair(state, at, repaired),
+
+        Event::SetupStarted(started) => setup::start(state, started),
+        Event::SetupPassed(passed) => setup::pass(state, passed),
 
         Event::IdeaAdded(added) => idea::add(state, at, added),
         Event::IdeaEdited(edited) => idea::edit(state, at, edited),

@@ -71,7 +71,7 @@ fn an_idea_goes_from_the_backlog_to_the_target() {
     merge idea-001 -> Verifying
     end #5
     ask #6 prepareVerify idea-001 1005
-    verifyReady {id: idea-001}
+    verifyReady {id: idea-001, warm: true}
     end #6
     verifyStarted {id: idea-001, index: 0, run: r0003-idea-001-v1}
     ask #7 run r0003-idea-001-v1: check

@@ -9,14 +9,13 @@ use crate::domain::lifecycle::{AttemptPhase, MergePhase};
 use crate::domain::observation::RunEndKind;
 use crate::domain::outcome::{
     BuildMergeOutcome, FailureKind, FinishResolutionOutcome, LeftOut, ResolutionStarted,
-    VerifyReady,
 };
 use crate::domain::signal::Signal;
 use crate::domain::state::checkpoint::Reason;
 use crate::domain::state::{IdeaStatus, Task, Waits};
 use crate::domain::testkit::outcomes::{
     built, conflicted, land_blocked, prepared, resolution_finished, resolution_started, sealed,
-    still_conflicted, target_moved, target_rewritten,
+    still_conflicted, target_moved, target_rewritten, verify_ready,
 };
 use crate::domain::testkit::scenario::{checkpoint, exit};
 use crate::domain::testkit::{Scenario, agent, idea, oid, profile};
@@ -345,7 +344,7 @@ fn a_failing_merged_tree_returns_to_its_agent_a_limited_number_of_times() {
     ");
     s.answer("startResolution", laid_out(&[]));
     assert_snapshot!(s.then(), @r"
-    worktreeReady {agent: ed-001, base: 0001, head: 2001}
+    worktreeReady {agent: ed-001, base: 0001, head: 2001, warm: true}
     end #8
     ed-001 -> Starting
     iterationStarted {agent: ed-001, iteration: 2, run: r0004-ed-001-i2}
@@ -632,7 +631,7 @@ fn the_merge_worktree_has_one_user_also_after_a_torn_log() {
     s.answer("seal", sealed(5, false));
     s.check(exit(0));
     assert_eq!(s.entry(2).phase, MergePhase::Queued);
-    s.answer("prepareVerify", VerifyReady { warm: true });
+    s.answer("prepareVerify", verify_ready());
     assert_eq!(s.entry(2).phase, MergePhase::Building);
 }
 
@@ -644,8 +643,7 @@ fn nothing_lands_while_a_checkpoint_is_being_made() {
         name: "one".parse().unwrap(),
     });
     s.answer("buildMerge", built(7, 1));
-    s.answer("prepareVerify", VerifyReady { warm: true })
-        .check(exit(0));
+    s.answer("prepareVerify", verify_ready()).check(exit(0));
     assert_eq!(s.entry(1).phase, MergePhase::Landing);
     assert_eq!(s.pending("land"), None);
     s.answer(

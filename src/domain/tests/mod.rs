@@ -20,6 +20,7 @@ mod retention;
 mod rollback;
 mod scale;
 mod sessions;
+mod setup;
 mod stuck;
 mod table;
 mod torn_batches;
