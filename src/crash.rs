@@ -154,6 +154,7 @@ pub const LABELS: &[&str] = &[
     "runner.child-ended",
     "runner.locked",
     "runner.spawned",
+    "setup.copy.written",
     "trust.before-rename",
     "views.before-rename",
 ];

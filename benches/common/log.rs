@@ -13,7 +13,7 @@ use swarm::domain::ids::{IdeaId, Oid, ProfileName};
 use swarm::domain::observation::{Observation, RunEnd, RunEndKind};
 use swarm::domain::outcome::{
     BuildMergeOutcome, InboxArchived, LandOutcome, Outcome, SaveWorkOutcome, SealOutcome,
-    StopDelivered, VerifyReady, WorktreePrepared, WorktreeReleased,
+    StopDelivered, TreeSetup, VerifyReady, WorktreePrepared, WorktreeReleased,
 };
 use swarm::domain::settings::{BaselineMode, Mode, Settings};
 use swarm::domain::signal::Signal;
@@ -203,6 +203,7 @@ impl Maker {
             Purpose::Gate { .. }
             | Purpose::Verify { .. }
             | Purpose::Baseline { .. }
+            | Purpose::Setup { .. }
             | Purpose::Hook { .. } => vec![],
         };
         for (offset, signal) in (100..).step_by(400).zip(signals) {
@@ -221,7 +222,14 @@ impl Maker {
                 let head = self.oid()?;
                 let base = head.clone();
                 let warm = true;
-                WorktreePrepared { head, base, warm }.into()
+                let setup = TreeSetup::default();
+                WorktreePrepared {
+                    head,
+                    base,
+                    warm,
+                    setup,
+                }
+                .into()
             }
             Effect::Run(effect::Run { purpose, .. }) => {
                 let iteration = matches!(purpose, Purpose::Iteration { .. });
@@ -238,6 +246,7 @@ impl Maker {
             Effect::Seal(_) => Outcome::Seal(SealOutcome::Sealed {
                 head: self.oid()?,
                 committed: false,
+                setup: None,
             }),
             Effect::BuildMerge(effect::BuildMerge { known_target, .. }) => {
                 let first = self.oid()?;
@@ -255,7 +264,11 @@ impl Maker {
                 },
                 committed: false,
             }),
-            Effect::PrepareVerify(_) => VerifyReady { warm: true }.into(),
+            Effect::PrepareVerify(_) => VerifyReady {
+                warm: true,
+                setup: TreeSetup::default(),
+            }
+            .into(),
             Effect::Land(_) => LandOutcome::Landed.into(),
             Effect::ReleaseWorktree(_) => WorktreeReleased::default().into(),
             Effect::ArchiveInbox(_) => InboxArchived.into(),
@@ -335,6 +348,7 @@ fn settings() -> Result<Settings> {
         max_iterations: 50,
         stuck_threshold: 5,
         auto_commit: true,
+        setup: vec![],
         quality_commands: vec!["cargo test".to_owned()],
         quality_timeout_ms: 1_800_000,
         baseline: BaselineMode::Off,

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use crate::domain::attention::{NeedKey, NoticeKind};
 use crate::domain::command::{IdeaEdit, NewIdea, TargetChoice};
-use crate::domain::effect::{self, ConflictLevel, Effect, Purpose, Saved};
+use crate::domain::effect::{self, ConflictLevel, Effect, Purpose, Saved, SetupTree};
 use crate::domain::event::{
     AgentRedirected, AttemptEnded, AttemptMoved, AttemptSealed, BaselineCleared, BaselineFailed,
     BaselinePassed, BaselineReady, BaselineStarted, CancelUndone, CheckpointDeleted,
     CheckpointMade, ClockWentBack, ConflictLaidOut, ConflictSettled, DaemonStarted, EffectFinished,
     EffectRequested, EndingAsked, Event, GateFailed, GatePassed, GateStarted, HookApproved,
     HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut, IdeaAdded,
-    IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationJudged, IterationStarted, Learned, LostEvents, Mark, MergeApproved, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased, MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan, NightEnded, NoticeDelivered, NoticeFailed, PauseLifted, PauseSet, PhaseChanged, RedirectUndone, RepairWay, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SettingsLoaded, SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen, TargetSettled, TaskSet, UndoRecorded, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared, WarningRaised, WorkRescued, WorkSaved, WorktreeReady,
+    IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationJudged, IterationStarted, Learned, LostEvents, Mark, MergeApproved, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased, MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan, NightEnded, NoticeDelivered, NoticeFailed, PauseLifted, PauseSet, PhaseChanged, RedirectUndone, RepairWay, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SettingsLoaded, SetupPassed, SetupStarted, SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen, TargetSettled, TaskSet, UndoRecorded, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared, WarningRaised, WorkRescued, WorkSaved, WorktreeReady,
 };
 use crate::domain::evolve::evolve;
 use crate::domain::hook::HookName;
@@ -64,6 +64,7 @@ pub(super) fn settings() -> Settings {
         max_iterations: 50,
         stuck_threshold: 5,
         auto_commit: true,
+        setup: vec![],
         quality_commands: vec!["true".into()],
         quality_timeout_ms: 60_000,
         baseline: BaselineMode::Off,
@@ -297,6 +298,7 @@ fn baseline_events() -> Vec<Event> {
         Event::BaselineReady(BaselineReady {
             commit: oid(),
             warm: true,
+            setup: None,
         }),
         Event::BaselineStarted(BaselineStarted {
             index: 0,
@@ -321,6 +323,23 @@ fn baseline_events() -> Vec<Event> {
             not_before: Timestamp::from_millis(0),
         }),
         Event::BaselineCleared(BaselineCleared {}),
+        Event::SetupStarted(SetupStarted {
+            tree: SetupTree::Target,
+            index: 0,
+            run: run(),
+        }),
+        Event::SetupPassed(SetupPassed {
+            tree: SetupTree::Worktree { agent: agent() },
+            index: 0,
+            last: false,
+        }),
+        Event::SetupPassed(SetupPassed {
+            tree: SetupTree::Merged {
+                idea: IdeaId::numbered(1),
+            },
+            index: 1,
+            last: true,
+        }),
     ]
 }
 
@@ -340,6 +359,7 @@ fn working_events() -> Vec<Event> {
             base: oid(),
             head: oid(),
             warm: true,
+            setup: None,
         }),
         Event::IterationStarted(IterationStarted {
             agent: agent(),
@@ -377,6 +397,7 @@ fn judged_events() -> Vec<Event> {
             agent: agent(),
             head: oid(),
             committed: true,
+            setup: None,
         }),
         Event::GatePassed(GatePassed {
             agent: agent(),
@@ -576,6 +597,7 @@ fn merge_events() -> Vec<Event> {
         Event::VerifyReady(VerifyReady {
             id: id(),
             warm: true,
+            setup: None,
         }),
         Event::VerifyStarted(VerifyStarted {
             id: id(),

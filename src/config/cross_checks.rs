@@ -50,6 +50,7 @@ pub(super) fn relations(config: &Config) -> Vec<(String, ProblemKind)> {
     found.extend(variables(config));
     found.extend(branch(config));
     found.extend(webhook(config));
+    found.extend(paths(config));
     found
 }
 
@@ -116,6 +117,29 @@ fn hooks(config: &Config) -> impl Iterator<Item = (String, ProblemKind)> {
             let key = format!("hooks.{}.onTimeout", name.as_str());
             (key, ProblemKind::NothingToVeto)
         })
+}
+
+/// Paths that do not stay inside the repository, or that lead into what is git's or swarm's.
+fn paths(config: &Config) -> Vec<(String, ProblemKind)> {
+    let lists = [
+        ("worktree.setupInputs", &config.worktree.setup_inputs),
+        ("worktree.copy", &config.worktree.copy),
+    ];
+    let all = lists.into_iter().flat_map(|(key, list)| {
+        let paths = list.iter().enumerate();
+        paths.map(move |(index, path)| (format!("{key}[{index}]"), path))
+    });
+    all.filter(|(_, path)| !is_inside(path))
+        .map(|(key, path)| (key, ProblemKind::BadPath { path: path.clone() }))
+        .collect()
+}
+
+/// Whether a path is relative and each of its parts is a name.
+fn is_inside(path: &str) -> bool {
+    let parts: Vec<&str> = path.split('/').collect();
+    let own = |part: &&str| part.eq_ignore_ascii_case(".git") || *part == ".swarm";
+    let named = parts.iter().all(|part| !matches!(*part, "" | "." | ".."));
+    named && !parts.first().is_some_and(own)
 }
 
 fn variables(config: &Config) -> Vec<(String, ProblemKind)> {

@@ -178,6 +178,12 @@ pub enum ProblemKind {
     /// swarm or git sets the variable.
     #[error("`{name}` is reserved for swarm and git; remove it")]
     ReservedVariable { name: String },
+    /// The path does not name a file of the repository.
+    #[error(
+        "`{path}` does not stay inside the repository; use a relative path of a file in it, \
+         without `..`, and not below `.git` or `.swarm`"
+    )]
+    BadPath { path: String },
     /// git refuses this branch name.
     #[error("`{name}` is not a valid git branch name; use a name such as `main`")]
     BadBranch { name: String },

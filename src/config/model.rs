@@ -48,6 +48,8 @@ pub struct Config {
     /// counts as failed.
     #[schemars(range(min = 1, max = 1440))]
     pub quality_timeout_minutes: u32,
+    /// What swarm puts into the worktrees of agents, and into the one that checks merges.
+    pub worktree: Worktree,
     /// What swarm checks before work begins.
     pub checks: Checks,
     /// How finished work lands on the target branch.
@@ -85,6 +87,7 @@ impl Default for Config {
             completion: Completion::default(),
             quality_commands: Vec::new(),
             quality_timeout_minutes: 30,
+            worktree: Worktree::default(),
             checks: Checks::default(),
             merge: Merge::default(),
             checkpoints: Checkpoints::default(),
@@ -271,6 +274,26 @@ impl Default for Completion {
             resume: true,
         }
     }
+}
+
+/// What swarm puts into the worktrees of agents, and into the one that checks merges.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Worktree {
+    /// Commands that set up a worktree, such as `npm ci`. They run in this order through `sh -c`:
+    /// in an agent's worktree before its first iteration, and in the merge worktree before the
+    /// quality commands. `qualityTimeoutMinutes` limits each of them.
+    #[schemars(inner(regex(pattern = NOT_BLANK)))]
+    pub setup: Vec<String>,
+    /// Files that the setup depends on, such as `package-lock.json`, as paths from the root. `*` and
+    /// `?` match within one folder, `**/` matches any folders. The setup runs again in a worktree
+    /// when one of them changes there. Ignored files do not count.
+    #[schemars(inner(regex(pattern = NOT_BLANK)))]
+    pub setup_inputs: Vec<String>,
+    /// Ignored files of your checkout that swarm copies into each worktree, such as `.env`. swarm
+    /// never commits them.
+    #[schemars(inner(regex(pattern = NOT_BLANK)))]
+    pub copy: Vec<String>,
 }
 
 /// What swarm checks before work begins.

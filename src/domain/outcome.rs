@@ -79,6 +79,18 @@ pub struct WorktreePrepared {
     /// Whether the directory still holds the ignored files of its previous use, so that a setup
     /// recorded for its name is still valid.
     pub warm: bool,
+    /// What it needs besides its commit.
+    pub setup: TreeSetup,
+}
+
+/// What a prepared tree needs besides its commit.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TreeSetup {
+    /// Digest of the setup commands and of the files that they depend on, as they are there now;
+    /// `None` if no setup is configured.
+    pub key: Option<String>,
+    /// Why files of `worktree.copy` are not in it, for people.
+    pub not_copied: Vec<String>,
 }
 
 /// The run was told to stop, or had already ended.
@@ -94,6 +106,8 @@ pub enum SealOutcome {
         head: Oid,
         /// Whether leftovers were committed.
         committed: bool,
+        /// As in [`TreeSetup::key`].
+        setup: Option<String>,
     },
     /// The worktree or the branch is in a state that only its agent can resolve.
     Unsealable {
@@ -167,6 +181,8 @@ pub struct VerifyReady {
     /// Whether the directory still holds the ignored files of its previous use, so that a setup
     /// recorded for its name is still valid.
     pub warm: bool,
+    /// What it needs besides its commit.
+    pub setup: TreeSetup,
 }
 
 /// The untouched target is checked out.
@@ -177,6 +193,8 @@ pub struct BaselineReady {
     /// Whether the directory still holds the ignored files of its previous use, so that a setup
     /// recorded for its name is still valid.
     pub warm: bool,
+    /// What it needs besides its commit.
+    pub setup: TreeSetup,
 }
 
 /// Result of a landing.

@@ -63,9 +63,12 @@ pub struct Settings {
     pub stuck_threshold: u32,
     /// Whether swarm commits what an agent left uncommitted at COMPLETE.
     pub auto_commit: bool,
+    /// Commands that set up a worktree before it is used, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub setup: Vec<String>,
     /// The project's quality commands, in order.
     pub quality_commands: Vec<String>,
-    /// Time limit of a quality command.
+    /// Time limit of a quality or setup command.
     pub quality_timeout_ms: i64,
     /// Whether the untouched target must pass them before work begins. Older logs do not say.
     #[serde(default = "unchecked", skip_serializing_if = "is_unchecked")]

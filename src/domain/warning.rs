@@ -27,6 +27,10 @@ pub enum WarningKind {
     Conversation,
     /// A quality command that nothing can pass.
     Check,
+    /// A setup command that nothing can pass.
+    Setup,
+    /// Files that could not be copied into a worktree.
+    LocalFiles,
     /// A hook that failed.
     Hook,
     /// A file in the inbox that did not become an idea.
@@ -63,6 +67,8 @@ impl WarningKind {
             Self::Stuck => "stuck-",
             Self::Conversation => "session-",
             Self::Check => "quality-",
+            Self::Setup => "setup-",
+            Self::LocalFiles => "worktree-copy",
             Self::Hook => "hook-",
             Self::Inbox => "inbox-",
             Self::Config => "config",

@@ -16,6 +16,7 @@
 //! | `error` | what can go wrong |
 //! | `exec` | starts and stops git; guards against what in a repository could block or hijack it |
 //! | `landing` | verifies the merged tree, moves the target, updates the person's checkout |
+//! | `local` | files that a worktree has besides its commit |
 //! | `merge` | merges in memory |
 //! | `objects` | commits, references and names; what has landed |
 //! | `repo` | the repository itself |
@@ -27,6 +28,7 @@
 mod error;
 mod exec;
 mod landing;
+mod local;
 mod merge;
 mod objects;
 mod repo;
@@ -40,6 +42,7 @@ pub use git2::Oid;
 pub use landing::land::{Land, LandOutcome};
 pub use landing::obstacles::Blocked;
 pub use landing::verify_tree::MERGE;
+pub use local::copies::PathStatus;
 pub use merge::build::{BuildMerge, BuildOutcome};
 pub use merge::classify::{ConflictClass, ConflictFile, ConflictKind};
 pub use merge::preview::{ChangeKind, FileChange, MergePreview};

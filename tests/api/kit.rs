@@ -215,6 +215,7 @@ pub fn settings(mode: Mode) -> Settings {
         max_iterations: 50,
         stuck_threshold: 5,
         auto_commit: true,
+        setup: vec![],
         quality_commands: vec![],
         quality_timeout_ms: 60_000,
         baseline: swarm::domain::settings::BaselineMode::Off,
@@ -470,6 +471,7 @@ pub async fn working_agent(world: &World) -> (String, String) {
         head: oid('a'),
         base: oid('a'),
         warm: false,
+        setup: swarm::domain::outcome::TreeSetup::default(),
     };
     world
         .finish(

@@ -51,6 +51,11 @@ const SCENARIOS: &[Scenario] = &[
         act: start,
     },
     Scenario {
+        name: "setting up",
+        prepare: set_up_first,
+        act: start,
+    },
+    Scenario {
         name: "conflict",
         prepare: conflict,
         act: start,
@@ -181,6 +186,21 @@ fn checked_first() -> Sandbox {
         "checks": {"baseline": "require"},
         "qualityCommands": ["true", "test ! -e bad.txt"],
     }));
+    sandbox
+}
+
+/// Each tree needs a setup and a local file.
+fn set_up_first() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write(".gitignore", "/.env\n/ready.txt\n");
+    sandbox.commit("Ignore");
+    sandbox.set_up();
+    sandbox.write(".env", "x\n");
+    sandbox.configure(&json!({
+        "worktree": {"setup": ["cp .env ready.txt"], "copy": [".env"]},
+        "qualityCommands": ["cmp .env ready.txt"],
+    }));
+    sandbox.idea("cmp .env ready.txt || exit 1; write a.txt x; say COMPLETE");
     sandbox
 }
 

@@ -56,6 +56,7 @@ mod rollback_pause;
 mod rollback_refused;
 mod run_folder;
 mod service;
+mod setup;
 mod short_ids;
 mod shutdown;
 mod steering;

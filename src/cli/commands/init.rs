@@ -16,9 +16,10 @@ use crate::cli::output::terminal::safe;
 use crate::config::Adapter;
 use crate::config::init::detect::{Detected, FoundAgent, detect};
 use crate::config::init::plan::{Choices, InitPlan, PROFILE, plan_init};
+use crate::config::init::setup::LOCAL_FILES;
 use crate::config::init::write::{check_free, write};
 use crate::daemon::preflight::{self, Preflight, Seen};
-use crate::git::Repo as GitRepo;
+use crate::git::{GitError, PathStatus, Repo as GitRepo};
 
 /// `init`.
 #[derive(Debug, Args)]
@@ -69,12 +70,41 @@ pub fn run(args: &Init, context: &mut Context) -> Result<(), CliError> {
             .any(|it| it.adapter.name() == agent.name && !it.is_fit())
     };
     detected.agents.sort_by_key(unfit);
+    let (local, unignored) = ask_git(&repo, &detected).map_err(refused)?;
+    detected.copy = local;
     let mut plan = plan_init(&choices, &detected).map_err(refused)?;
+    plan.notes.extend(unignored);
     tell_of_agents(&mut plan, &seen);
     show(&plan, &root.display().to_string(), context);
     agree(context, args.yes, "Write this?")?;
     write(&root, &plan).map_err(refused)?;
     done(&plan, context)
+}
+
+/// The ignored files that worktrees need, and notes about folders that the setup fills and that git
+/// does not ignore.
+fn ask_git(repo: &GitRepo, detected: &Detected) -> Result<(Vec<String>, Vec<String>), GitError> {
+    let mut local = Vec::new();
+    for file in LOCAL_FILES {
+        let there = std::fs::symlink_metadata(repo.root().join(file));
+        let is_file = there.is_ok_and(|there| there.is_file());
+        if is_file && repo.path_status(file)? == PathStatus::Ignored {
+            local.push(file.to_owned());
+        }
+    }
+    let mut notes = Vec::new();
+    for found in &detected.setup {
+        let Some(folder) = found.writes else { continue };
+        // The slash makes it a folder, also where there is none yet.
+        if repo.path_status(&format!("{folder}/"))? == PathStatus::Untracked {
+            notes.push(format!(
+                "`{}` fills {folder}, which git does not ignore, so agents would commit it. Add \
+                `{folder}/` to .gitignore.",
+                found.command
+            ));
+        }
+    }
+    Ok((local, notes))
 }
 
 /// Checks the agents that were found and that swarm knows, as profiles with default settings.
@@ -156,6 +186,16 @@ fn show(plan: &InitPlan, root: &str, context: &mut Context) {
     for quality in &plan.quality {
         let (command, because) = (safe(&quality.command), safe(&quality.because));
         output.note(format!("  checked by      {command}  (from {because})"));
+    }
+    for setup in &plan.setup {
+        let (command, because) = (safe(&setup.command), safe(&setup.because));
+        output.note(format!("  set up by       {command}  (from {because})"));
+    }
+    for file in &plan.config.worktree.copy {
+        let file = safe(file);
+        output.note(format!(
+            "  copied          {file}  (in your checkout, ignored by git)"
+        ));
     }
     output.note(format!(
         "  will write      {} files in .swarm/",

@@ -7,7 +7,7 @@ use super::usage;
 use crate::cli::output::terminal::Tone;
 use crate::domain::attention::NeedKey;
 use crate::domain::command::TargetChoice;
-use crate::domain::effect::{self, ConflictLevel, Effect, Purpose};
+use crate::domain::effect::{self, ConflictLevel, Effect, Purpose, SetupTree};
 use crate::domain::event::BaselineFailed;
 use crate::domain::ids::Oid;
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
@@ -256,7 +256,19 @@ fn purpose_words(purpose: &Purpose) -> String {
         Purpose::Baseline { command, .. } => {
             format!("`{command}` on the target, before work begins")
         }
+        Purpose::Setup { tree, command, .. } => {
+            format!("`{command}` to set up {}", setup_tree(tree))
+        }
         Purpose::Hook { hook, seq, .. } => format!("hook {hook} for event {seq}"),
+    }
+}
+
+/// A tree that is set up.
+pub(super) fn setup_tree(tree: &SetupTree) -> String {
+    match tree {
+        SetupTree::Worktree { agent } => format!("the worktree of {agent}"),
+        SetupTree::Merged { idea } => format!("the merged tree of {idea}"),
+        SetupTree::Target => "the checkout of the target".to_owned(),
     }
 }
 

@@ -50,6 +50,7 @@ pub fn interest(event: &Event) -> Interest {
         // The thing itself has an event of its own.
         Event::NoticeFailed(failed) => either(failed.again_at.is_none(), Story, Detail),
         Event::BaselineStarted(started) => either(started.index == 0, News, Detail),
+        Event::SetupPassed(passed) => either(passed.last, News, Detail),
         Event::BaselinePassed(passed) => either(passed.last, News, Detail),
         // The landing has an event of its own.
         Event::AttemptEnded(ended) => either(ended.end == AttemptEnd::Merged, Detail, Story),
@@ -105,6 +106,7 @@ pub fn interest(event: &Event) -> Interest {
         | Event::RollbackBegun(_)
         | Event::WarningCleared(_) => News,
         Event::WorktreeReady(_)
+        | Event::SetupStarted(_)
         | Event::GateStarted(_)
         | Event::BaselineCleared(_)
         | Event::RunStarted(_)

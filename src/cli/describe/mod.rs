@@ -22,7 +22,7 @@ use super::output::terminal::{safe, shorten, title};
 use crate::domain::event::{
     AccountFreed, AccountHeld, AccountTried, AgentRedirected, AttemptEnded, AttemptMoved,
     AttemptSealed, BaselineCleared, BaselinePassed, BaselineReady, BaselineStarted, BudgetReached,
-    CancelUndone, CheckpointDeleted, CheckpointMade, ClockWentBack, ConflictLaidOut, ConflictSettled, DaemonStarted, EffectFinished, EffectRequested, EndingAsked, Event, GateFailed, GatePassed, GateStarted, HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut, IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationJudged, IterationStarted, Learned, Mark, MergeApproved, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased, MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan, NightEnded, NoticeDelivered, NoticeFailed, PauseLifted, PauseSet, PhaseChanged, RedirectUndone, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SessionBegan, SessionDropped, SettingsLoaded, SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen, TargetSettled, TaskSet, UndoRecorded, UsageSeen, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared, WarningRaised, WorkRescued, WorkSaved, WorktreeReady,
+    CancelUndone, CheckpointDeleted, CheckpointMade, ClockWentBack, ConflictLaidOut, ConflictSettled, DaemonStarted, EffectFinished, EffectRequested, EndingAsked, Event, GateFailed, GatePassed, GateStarted, HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut, IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationJudged, IterationStarted, Learned, Mark, MergeApproved, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased, MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan, NightEnded, NoticeDelivered, NoticeFailed, PauseLifted, PauseSet, PhaseChanged, RedirectUndone, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SessionBegan, SessionDropped, SettingsLoaded, SetupPassed, SetupStarted, SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen, TargetSettled, TaskSet, UndoRecorded, UsageSeen, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared, WarningRaised, WorkRescued, WorkSaved, WorktreeReady,
 };
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::state::Task;
@@ -33,7 +33,7 @@ pub use event_parts::{
 };
 use event_parts::{
     baseline_failed, because, conflict_level, effect_words, ending_words, failed_command,
-    need_words, rollback_step, run_end, signal_words, target_choice,
+    need_words, rollback_step, run_end, setup_tree, signal_words, target_choice,
 };
 pub use waiting::waiting;
 
@@ -143,6 +143,19 @@ fn describe_event(event: &Event) -> String {
         }
         Event::BaselinePassed(BaselinePassed { index, .. }) => {
             format!("quality command {} passed on the target", index + 1)
+        }
+        Event::SetupStarted(SetupStarted { tree, index, .. }) => {
+            format!(
+                "setup command {} started in {}",
+                index + 1,
+                setup_tree(tree)
+            )
+        }
+        Event::SetupPassed(SetupPassed {
+            tree, last: true, ..
+        }) => format!("{} is set up", setup_tree(tree)),
+        Event::SetupPassed(SetupPassed { tree, index, .. }) => {
+            format!("setup command {} passed in {}", index + 1, setup_tree(tree))
         }
         Event::BaselineFailed(failed) => baseline_failed(failed),
         Event::BaselineCleared(BaselineCleared {}) => {
@@ -284,6 +297,7 @@ fn describe_event(event: &Event) -> String {
             agent,
             head,
             committed,
+            ..
         }) => {
             let what = if *committed {
                 "leftovers committed, "

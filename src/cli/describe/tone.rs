@@ -77,6 +77,8 @@ pub fn tone(event: &Event) -> Tone {
         | Event::PauseLifted(_)
         | Event::BaselineStarted(_)
         | Event::BaselinePassed(_)
+        | Event::SetupStarted(_)
+        | Event::SetupPassed(_)
         | Event::SettingsLoaded(_)
         | Event::ModeSet(_)
         | Event::RoomAwaited(_)

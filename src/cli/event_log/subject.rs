@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::domain::attention::NeedKey;
-use crate::domain::effect::{Effect, Purpose};
+use crate::domain::effect::{Effect, Purpose, SetupTree};
 use crate::domain::event::Event;
 use crate::domain::ids::{AgentId, EffectId, IdeaId, RunId};
 
@@ -187,6 +187,8 @@ fn names(event: &Event) -> Names<'_> {
         Event::Learned(it) => Names::agent(&it.agent),
         Event::RunStarted(it) => Names::run(&it.run),
         Event::BaselineStarted(it) => Names::run(&it.run),
+        Event::SetupStarted(it) => of_tree(Names::run(&it.run), &it.tree),
+        Event::SetupPassed(it) => of_tree(Names::default(), &it.tree),
         Event::RunEnded(it) => Names::run(&it.run),
         Event::AccountTried(it) => Names::run(&it.run),
         Event::HookStarted(it) => Names {
@@ -247,6 +249,14 @@ fn names(event: &Event) -> Names<'_> {
     }
 }
 
+fn of_tree<'e>(names: Names<'e>, tree: &'e SetupTree) -> Names<'e> {
+    match tree {
+        SetupTree::Worktree { agent } => names.of(Some(agent), None),
+        SetupTree::Merged { idea } => names.of(None, Some(idea)),
+        SetupTree::Target => names,
+    }
+}
+
 fn effect_names(effect: &Effect) -> Names<'_> {
     match effect {
         Effect::PrepareWorktree(it) => Names::default().of(Some(&it.agent), Some(&it.idea)),
@@ -264,6 +274,7 @@ fn effect_names(effect: &Effect) -> Names<'_> {
             }
             Purpose::Verify { idea, .. } => Names::run(&it.run).of(None, Some(idea)),
             Purpose::Baseline { .. } => Names::run(&it.run),
+            Purpose::Setup { tree, .. } => of_tree(Names::run(&it.run), tree),
             Purpose::Hook { agent, idea, .. } => {
                 Names::run(&it.run).of(agent.as_ref(), idea.as_ref())
             }

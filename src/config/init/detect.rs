@@ -1,4 +1,5 @@
-//! Detects the installed agents and the quality commands of a repository, for `swarm init`.
+//! Detects the installed agents, and the quality and setup commands of a repository, for `swarm
+//! init`.
 //!
 //! Invariant: reads only, runs nothing. A quality command is derived from a file in the
 //! repository's root and names that file as its evidence. Without evidence there is no command.
@@ -11,6 +12,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::setup::{FoundSetup, PythonTool, setup};
+
 /// The agents to look for, in order of preference.
 pub const KNOWN_AGENTS: [&str; 5] = ["claude", "codex", "opencode", "gemini", "aider"];
 
@@ -21,6 +24,11 @@ pub struct Detected {
     pub agents: Vec<FoundAgent>,
     /// Quality commands of the project.
     pub quality: Vec<FoundCommand>,
+    /// Setup commands of its worktrees.
+    pub setup: Vec<FoundSetup>,
+    /// Ignored files of the person's checkout that worktrees need. Only git knows them, so the
+    /// caller fills this in.
+    pub copy: Vec<String>,
 }
 
 /// An installed agent.
@@ -45,9 +53,15 @@ pub struct FoundCommand {
 
 /// Looks for agents on `path` (a `PATH` value) and for quality commands in `repo_root`.
 pub fn detect(repo_root: &Path, path: &OsStr) -> Detected {
+    let look = Look {
+        root: repo_root,
+        path: path.to_owned(),
+    };
     Detected {
         agents: agents(path),
-        quality: quality(repo_root, path),
+        quality: quality(&look),
+        setup: setup(&look),
+        copy: Vec::new(),
     }
 }
 
@@ -71,11 +85,7 @@ fn is_executable(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
-fn quality(root: &Path, path: &OsStr) -> Vec<FoundCommand> {
-    let look = Look {
-        root,
-        path: path.to_owned(),
-    };
+fn quality(look: &Look<'_>) -> Vec<FoundCommand> {
     let ecosystems = [
         Look::cargo,
         Look::node,
@@ -85,10 +95,11 @@ fn quality(root: &Path, path: &OsStr) -> Vec<FoundCommand> {
         Look::gradle,
         Look::ruby,
         Look::elixir,
+        Look::php,
     ];
     let mut found: Vec<FoundCommand> = ecosystems
         .iter()
-        .filter_map(|look_for| look_for(&look))
+        .filter_map(|look_for| look_for(look))
         .collect();
     if found.is_empty() {
         found.extend(look.make());
@@ -99,7 +110,8 @@ fn quality(root: &Path, path: &OsStr) -> Vec<FoundCommand> {
 /// Limit on the bytes read from one file.
 const MAX_LOOK: u64 = 1024 * 1024;
 
-struct Look<'a> {
+/// A repository, and the programs of this machine.
+pub(super) struct Look<'a> {
     root: &'a Path,
     path: OsString,
 }
@@ -131,7 +143,8 @@ impl Look<'_> {
         Some(self.found(command, &because))
     }
 
-    fn python(&self) -> Option<FoundCommand> {
+    /// The file that says that the project is tested by pytest, and why.
+    pub(super) fn pytest(&self) -> Option<String> {
         let stated = self.has("pytest.ini").then_some("pytest.ini");
         let names = [
             "pyproject.toml",
@@ -142,15 +155,19 @@ impl Look<'_> {
         ];
         let mentions = |name: &&str| self.text(name).is_some_and(|text| text.contains("pytest"));
         let file = stated.or_else(|| names.into_iter().find(mentions))?;
-        let because = if file == "pytest.ini" {
+        Some(if file == "pytest.ini" {
             file.to_owned()
         } else {
             format!("pytest in {file}")
-        };
-        let python = if self.installed("python") || !self.installed("python3") {
-            "python"
-        } else {
-            "python3"
+        })
+    }
+
+    fn python(&self) -> Option<FoundCommand> {
+        let because = self.pytest()?;
+        let python = match PythonTool::of(self) {
+            Some(tool) => tool.python(),
+            None if self.installed("python") || !self.installed("python3") => "python",
+            None => "python3",
         };
         Some(self.found(&format!("{python} -m pytest -q"), &because))
     }
@@ -191,6 +208,13 @@ impl Look<'_> {
             .then(|| self.found("mix test", "mix.exs"))
     }
 
+    fn php(&self) -> Option<FoundCommand> {
+        let file = ["phpunit.xml", "phpunit.xml.dist"]
+            .into_iter()
+            .find(|name| self.has(name))?;
+        Some(self.found("vendor/bin/phpunit", file))
+    }
+
     /// Tried last, because a Makefile often only calls one of the other tools.
     fn make(&self) -> Option<FoundCommand> {
         let text = ["GNUmakefile", "makefile", "Makefile"]
@@ -206,15 +230,26 @@ impl Look<'_> {
     }
 
     fn found(&self, command: &str, because: &str) -> FoundCommand {
-        let program = command.split(' ').next().unwrap_or_default();
-        let runnable = match program.strip_prefix("./") {
-            Some(own) => is_executable(&self.root.join(own)),
-            None => self.installed(program),
-        };
         FoundCommand {
             command: command.to_owned(),
             because: because.to_owned(),
-            runnable,
+            runnable: self.is_runnable(command),
+        }
+    }
+
+    /// Whether the first program of a command is installed. The setup makes what lies in a folder
+    /// of packages.
+    pub(super) fn is_runnable(&self, command: &str) -> bool {
+        let mut words = command.split(' ').filter(|word| !word.contains('='));
+        let program = words.next().unwrap_or_default();
+        if program.starts_with(".venv/") {
+            self.installed("python3")
+        } else if program.starts_with("vendor/") {
+            self.installed("php")
+        } else if let Some(own) = program.strip_prefix("./") {
+            is_executable(&self.root.join(own))
+        } else {
+            self.installed(program)
         }
     }
 
@@ -222,12 +257,12 @@ impl Look<'_> {
         find_program(program, &self.path).is_some()
     }
 
-    fn has(&self, name: &str) -> bool {
+    pub(super) fn has(&self, name: &str) -> bool {
         self.root.join(name).is_file()
     }
 
     /// Reads the first [`MAX_LOOK`] bytes of a regular file; `None` if there is none.
-    fn text(&self, name: &str) -> Option<String> {
+    pub(super) fn text(&self, name: &str) -> Option<String> {
         let path = self.root.join(name);
         let file = path.is_file().then(|| File::open(&path).ok())??;
         let mut bytes = Vec::new();

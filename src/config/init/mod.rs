@@ -4,5 +4,6 @@
 
 pub mod detect;
 pub mod plan;
+pub mod setup;
 mod template;
 pub mod write;

@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::detect::{Detected, FoundCommand, KNOWN_AGENTS};
+use super::setup::FoundSetup;
 use super::template::{Fill, plain_files, render_config};
 use crate::config::cross_checks::known_profile;
 use crate::config::errors::{ConfigError, nearest};
 use crate::config::layers::{Sources, layer};
-use crate::config::model::Config;
+use crate::config::model::{Config, Worktree};
 use crate::config::schema::schema_text;
 
 /// Name of swarm's directory in a repository.
@@ -44,6 +45,8 @@ pub struct InitPlan {
     pub config: Config,
     /// The quality commands found, each with its evidence.
     pub quality: Vec<FoundCommand>,
+    /// The setup commands found, each with its evidence.
+    pub setup: Vec<FoundSetup>,
     /// What the person should know before they agree, one or two sentences each.
     pub notes: Vec<String>,
 }
@@ -116,8 +119,10 @@ pub fn plan_init(choices: &Choices, detected: &Detected) -> Result<InitPlan, Ini
         target: target.ok_or(InitError::NoTarget)?,
         profiles: agent.map_or(json!({}), |profile| json!({ PROFILE: profile })),
         quality_commands: detected.quality.iter().map(|q| q.command.clone()).collect(),
+        worktree: worktree(detected),
     };
     notes.extend(quality_notes(&detected.quality));
+    notes.extend(setup_notes(&detected.setup));
     let text = render_config(&fill);
     let sources = Sources {
         shared: Some(text.clone()),
@@ -128,8 +133,31 @@ pub fn plan_init(choices: &Choices, detected: &Detected) -> Result<InitPlan, Ini
         files: all_files(text),
         config,
         quality: detected.quality.clone(),
+        setup: detected.setup.clone(),
         notes,
     })
+}
+
+fn worktree(detected: &Detected) -> Worktree {
+    let setup = detected.setup.iter();
+    Worktree {
+        setup: setup.clone().map(|found| found.command.clone()).collect(),
+        setup_inputs: setup.flat_map(|found| found.inputs.clone()).collect(),
+        copy: detected.copy.clone(),
+    }
+}
+
+fn setup_notes(setup: &[FoundSetup]) -> Vec<String> {
+    let missing = setup.iter().filter(|found| !found.runnable);
+    missing
+        .map(|found| {
+            format!(
+                "`{}` (from {}) cannot run on this machine: its program is missing. Until it \
+                runs, no work can begin.",
+                found.command, found.because
+            )
+        })
+        .collect()
 }
 
 fn all_files(config: String) -> Vec<(PathBuf, String)> {
@@ -307,6 +335,7 @@ mod tests {
         Detected {
             agents: names.iter().map(found).collect(),
             quality: vec![quality],
+            ..Detected::default()
         }
     }
 

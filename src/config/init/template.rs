@@ -1,10 +1,13 @@
 //! The files that `swarm init` writes, embedded in the program.
 //!
 //! Invariant: the template's `config.json` is a valid configuration that lacks only target,
-//! profiles and quality commands. Those are inserted as JSON, never as text.
+//! profiles, quality commands and the setup of worktrees. Those are inserted as JSON, never as
+//! text.
 
 use include_dir::{Dir, File, include_dir};
 use serde_json::{Value, json};
+
+use crate::config::Worktree;
 
 static TEMPLATE: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/.swarm-template");
 
@@ -15,6 +18,7 @@ pub(crate) struct Fill {
     /// Value of `agents.profiles`.
     pub(crate) profiles: Value,
     pub(crate) quality_commands: Vec<String>,
+    pub(crate) worktree: Worktree,
 }
 
 /// Every template file except `config.json`, as path below `.swarm/` and content, sorted by path.
@@ -44,7 +48,7 @@ fn text(file: &File<'_>) -> String {
     String::from_utf8_lossy(file.contents()).into_owned()
 }
 
-/// The template's `config.json` with its three placeholders filled.
+/// The template's `config.json` with its placeholders filled.
 pub(crate) fn render_config(fill: &Fill) -> String {
     let places = [
         ("\"target\": null", "target", json!(fill.target)),
@@ -54,6 +58,13 @@ pub(crate) fn render_config(fill: &Fill) -> String {
             "qualityCommands",
             json!(fill.quality_commands),
         ),
+        ("\"setup\": []", "setup", json!(fill.worktree.setup)),
+        (
+            "\"setupInputs\": []",
+            "setupInputs",
+            json!(fill.worktree.setup_inputs),
+        ),
+        ("\"copy\": []", "copy", json!(fill.worktree.copy)),
     ];
     let template = config_text();
     let mut out = String::new();
@@ -130,15 +141,24 @@ mod tests {
             target: "\"profiles\": {} \\ \"qualityCommands\": []".to_owned(),
             profiles: json!({ "ed": { "adapter": "command", "command": ["a", "b\"c"] } }),
             quality_commands: vec!["cargo test".to_owned(), "echo \"target\": null".to_owned()],
+            worktree: Worktree {
+                setup: vec!["echo \"copy\": []".to_owned()],
+                setup_inputs: vec!["a".to_owned()],
+                copy: vec![".env".to_owned()],
+            },
         };
         let value: Value = serde_json::from_str(&render_config(&fill)).unwrap();
         assert_eq!(value["target"], fill.target);
         assert_eq!(value["agents"]["profiles"], fill.profiles);
         assert_eq!(value["qualityCommands"], json!(fill.quality_commands));
+        assert_eq!(value["worktree"], json!(fill.worktree));
         for open in [
             "\"target\": null",
             "\"profiles\": {}",
             "\"qualityCommands\": []",
+            "\"setup\": []",
+            "\"setupInputs\": []",
+            "\"copy\": []",
         ] {
             assert_eq!(config_text().matches(open).count(), 1, "{open}");
         }
@@ -150,6 +170,7 @@ mod tests {
             target: "main".to_owned(),
             profiles: json!({ "ed": { "adapter": "command", "command": ["claude", "-p"] } }),
             quality_commands: vec!["cargo test".to_owned()],
+            worktree: Worktree::default(),
         };
         insta::assert_snapshot!(render_config(&fill));
     }

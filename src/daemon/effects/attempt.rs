@@ -2,11 +2,13 @@
 
 use super::context::DriverContext;
 use super::failure::{oid, ours};
+use super::local_files;
+use super::setup_key::setup_key;
 use crate::daemon::actor::clock;
 use crate::domain::effect::{self, Landing, Saved};
-use crate::domain::ids::{IdeaId, Oid};
+use crate::domain::ids::IdeaId;
 use crate::domain::outcome::{
-    Failure, FailureKind, SealOutcome, WorktreePrepared, WorktreeReleased,
+    Failure, FailureKind, SealOutcome, TreeSetup, WorktreePrepared, WorktreeReleased,
 };
 use crate::git::{
     self, BranchProblem, Earlier, FinishResolution, FreshStart, GitError, Prepare, Proof, Release,
@@ -60,6 +62,7 @@ pub(super) fn prepare(
         head,
         base,
         warm: false,
+        setup: tree_setup(context, &effect.worktree)?,
     })
 }
 
@@ -95,6 +98,14 @@ fn wanted(
     })
 }
 
+/// Brings the copies of local files in a prepared tree up to date, and looks at what its setup
+/// depends on. Blocks.
+pub(super) fn tree_setup(context: &DriverContext, worktree: &str) -> Result<TreeSetup, Failure> {
+    let not_copied = local_files::copy(context, worktree)?;
+    let key = setup_key(context, worktree)?;
+    Ok(TreeSetup { key, not_copied })
+}
+
 /// The merge that an earlier attempt was in the middle of is not the next one's: the target may
 /// have gone back since. What was settled of it is kept under `refs/swarm/rescue/`. Done already:
 /// the next attempt has the worktree, on its own branch.
@@ -124,7 +135,7 @@ pub(super) fn seal(context: &DriverContext, effect: &effect::Seal) -> Result<Sea
     if !effect.commit {
         let head = context.repo.branch_commit(branch)?;
         let head = head.ok_or_else(|| Failure::other(format!("the branch `{branch}` is gone")))?;
-        return fit(context, branch, head, base, false);
+        return fit(context, effect, head, false);
     }
     let sealed = context.repo.seal(&Seal {
         name: effect.worktree.clone(),
@@ -137,7 +148,7 @@ pub(super) fn seal(context: &DriverContext, effect: &effect::Seal) -> Result<Sea
     Ok(match sealed {
         Sealed::Done {
             head, committed, ..
-        } => fit(context, branch, head, base, committed)?,
+        } => fit(context, effect, head, committed)?,
         Sealed::Strayed {
             head,
             branch: other,
@@ -165,16 +176,28 @@ pub(super) fn seal(context: &DriverContext, effect: &effect::Seal) -> Result<Sea
 /// The branch as it is sealed, if it can be merged at all; otherwise what its agent has to mend.
 fn fit(
     context: &DriverContext,
-    branch: &str,
+    effect: &effect::Seal,
     head: git::Oid,
-    base: &Oid,
     committed: bool,
 ) -> Result<SealOutcome, Failure> {
+    let effect::Seal { branch, base, .. } = effect;
+    let copied = &context.config().worktree.copy;
+    let copied = context.repo.added_paths(head, oid(base)?, copied)?;
+    if !copied.is_empty() {
+        let files = copied.join(", ");
+        let message = format!(
+            "`{branch}` has {files} in its commits. swarm copied it from a person's checkout, \
+            and it may hold secrets; remove it from the commits (git reset --soft {base:.10}; git \
+            rm --cached {files}; then commit)"
+        );
+        return Ok(SealOutcome::Unsealable { message });
+    }
     let message = match context.repo.branch_problem(head, oid(base)?)? {
         None => {
             return Ok(SealOutcome::Sealed {
                 head: ours(head),
                 committed,
+                setup: setup_key(context, &effect.worktree)?,
             });
         }
         Some(BranchProblem::Unrelated) => format!(

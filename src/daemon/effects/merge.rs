@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::attempt::tree_setup;
 use super::context::DriverContext;
 use super::failure::{oid, ours};
 use crate::domain::effect::{self, ConflictLevel};
@@ -190,7 +191,10 @@ pub(super) fn prepare_verify(
     effect: &effect::PrepareVerify,
 ) -> Result<VerifyReady, Failure> {
     context.repo.verify_tree(oid(&effect.commit)?)?;
-    Ok(VerifyReady { warm: false })
+    Ok(VerifyReady {
+        warm: false,
+        setup: tree_setup(context, git::MERGE)?,
+    })
 }
 
 /// Brings the merge worktree to the tip of the target. Blocks.
@@ -208,6 +212,7 @@ pub(super) fn prepare_baseline(
     Ok(BaselineReady {
         commit: ours(tip),
         warm: false,
+        setup: tree_setup(context, git::MERGE)?,
     })
 }
 

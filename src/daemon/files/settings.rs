@@ -38,6 +38,7 @@ pub fn settings(config: &Config, head: &str) -> Result<Settings, BadId> {
         max_iterations: config.completion.max_iterations,
         stuck_threshold: config.completion.stuck_threshold,
         auto_commit: config.completion.auto_commit,
+        setup: config.worktree.setup.clone(),
         quality_commands: config.quality_commands.clone(),
         quality_timeout_ms: i64::from(config.quality_timeout_minutes) * MINUTE_MS,
         baseline: match config.checks.baseline {

@@ -64,7 +64,9 @@ pub(crate) async fn diagnose_end(
                 only(command_last_words(&dir, &how))
             }
             Purpose::Baseline { .. } => only(command_last_words(&dir, &how)),
-            Purpose::Gate { .. } | Purpose::Verify { .. } => check_output(&dir, &how),
+            Purpose::Gate { .. } | Purpose::Verify { .. } | Purpose::Setup { .. } => {
+                check_output(&dir, &how)
+            }
         })
     })
     .await

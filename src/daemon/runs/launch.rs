@@ -15,7 +15,7 @@ use crate::agents::environment::WorkVariables;
 use crate::daemon::actor::handle::Handle;
 use crate::daemon::effects::context::DriverContext;
 use crate::daemon::hooks;
-use crate::domain::effect::Purpose;
+use crate::domain::effect::{Purpose, SetupTree};
 use crate::domain::ids::{AgentId, IdeaId, Oid, RunId};
 use crate::domain::outcome::Failure;
 use crate::domain::state::State;
@@ -64,6 +64,11 @@ pub(crate) fn specify(
         Purpose::Gate { agent, command, .. } => gate(context, handle, run, agent, command),
         Purpose::Verify { idea, command, .. } => verify(context, run, idea, command),
         Purpose::Baseline { command, .. } => baseline(context, run, command),
+        Purpose::Setup { tree, command, .. } => match tree {
+            SetupTree::Worktree { agent } => gate(context, handle, run, agent, command),
+            SetupTree::Merged { idea } => verify(context, run, idea, command),
+            SetupTree::Target => baseline(context, run, command),
+        },
         Purpose::Hook { hook, seq, .. } => hooks::call(context, handle, run, *hook, *seq),
     }
 }

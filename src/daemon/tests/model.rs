@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::site::{Alive, Answer, Site, wall};
 use crate::daemon::actor::handle::{CommandError, Journaled};
 use crate::domain::command::{Command, TargetChoice};
-use crate::domain::effect::{self, Effect, Purpose};
+use crate::domain::effect::{self, Effect, Purpose, SetupTree};
 use crate::domain::event::{
     CheckpointMade, EffectRequested, Event, IdeaAdded, IdeaClaimed, IdeaLanded, RolledBack,
 };
@@ -273,6 +273,11 @@ impl Model {
                 Purpose::Iteration { agent, .. } | Purpose::Gate { agent, .. } => of(agent),
                 Purpose::Verify { idea, .. } => Some(idea.clone()),
                 Purpose::Baseline { .. } => None,
+                Purpose::Setup { tree, .. } => match tree {
+                    SetupTree::Worktree { agent } => of(agent),
+                    SetupTree::Merged { idea } => Some(idea.clone()),
+                    SetupTree::Target => None,
+                },
                 Purpose::Hook { idea, .. } => idea.clone(),
             },
             Effect::PrepareWorktree(effect::PrepareWorktree { idea, .. })

@@ -62,7 +62,9 @@ pub fn ideas_left(state: &State) -> Rest {
             {
                 left = true;
             }
-            AttemptPhase::Gating if state.waits_for_command(attempt) => left = true,
+            AttemptPhase::Preparing | AttemptPhase::Gating if state.waits_for_command(attempt) => {
+                left = true;
+            }
             AttemptPhase::Queued
             | AttemptPhase::Preparing
             | AttemptPhase::Starting

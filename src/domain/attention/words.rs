@@ -32,8 +32,10 @@ pub fn baseline_failure(failed: &BaselineFailure, settings: &Settings) -> String
     };
     let output = failed.output.as_deref();
     let output = output.map_or_else(String::new, |output| format!(": {output}"));
+    let is_setup = settings.setup.contains(command) && !settings.quality_commands.contains(command);
+    let kind = if is_setup { "the setup command " } else { "" };
     format!(
-        "`{command}` fails on {branch} at {commit:.10}, before any work ({}){output}",
+        "{kind}`{command}` fails on {branch} at {commit:.10}, before any work ({}){output}",
         failed.how
     )
 }

@@ -10,8 +10,8 @@ use super::attempt::iterations::{begin_iterations, has_another, request_iteratio
 use super::attempt::outcomes::end_asked;
 use super::decision::{End, Plan};
 use super::merge::{queue, review};
-use super::{attention, baseline, budget, checkpoints, hooks, redirect, rollback};
-use crate::domain::effect::{self, Effect, Purpose};
+use super::{attention, baseline, budget, checkpoints, hooks, redirect, rollback, setup};
+use crate::domain::effect::{self, Effect, Purpose, SetupTree};
 use crate::domain::event::{Event, GateStarted, MergeQueued, PauseSet, RunEnded};
 use crate::domain::ids::{AgentId, RunId};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase, SwarmInput, SwarmPhase};
@@ -83,7 +83,12 @@ pub fn next_deadline(state: &State, now: Timestamp) -> Option<Timestamp> {
     let attempts = state
         .agents
         .values()
-        .filter(|attempt| attempt.phase == AttemptPhase::Backoff)
+        .filter(|attempt| {
+            matches!(
+                attempt.phase,
+                AttemptPhase::Backoff | AttemptPhase::Preparing
+            )
+        })
         .filter_map(|attempt| attempt.not_before);
     let entries = state.queue.iter().filter_map(|entry| entry.not_before);
     let ideas = state
@@ -158,7 +163,7 @@ fn change_phase(plan: &mut Plan<'_>, settings: &Settings) {
     debug_assert!(moved.is_ok());
 }
 
-/// Whether no attempt is live, but for those at a quality command that cannot run.
+/// Whether no attempt is live, but for those at a command that cannot run.
 fn is_at_rest(state: &State) -> bool {
     let mut live = state
         .agents
@@ -254,8 +259,8 @@ fn drain(plan: &mut Plan<'_>, _: &Settings) {
         let at_boundary = match attempt.phase {
             AttemptPhase::Starting => attempt.run.is_none(),
             AttemptPhase::Backoff => !is_merge_work(attempt),
+            AttemptPhase::Preparing => attempt.setup.is_some() && attempt.run.is_none(),
             AttemptPhase::Queued
-            | AttemptPhase::Preparing
             | AttemptPhase::Working
             | AttemptPhase::Gating
             | AttemptPhase::Stopping
@@ -356,8 +361,8 @@ fn call_hooks(plan: &mut Plan<'_>, settings: &Settings) {
     }
 }
 
-/// After COMPLETE: commits leftovers; then, unless a person has sent a message, runs the quality
-/// commands one by one; then enters the merge queue.
+/// After COMPLETE: commits leftovers; then, unless a person has sent a message, runs the setup if
+/// it is due and the quality commands one by one; then enters the merge queue.
 fn gate(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
     for (agent, attempt) in &state.agents {
@@ -396,10 +401,14 @@ fn next_gate(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, settings: 
         plan.move_attempt(agent, AttemptInput::Hold);
         return;
     }
-    let index = attempt.gate_next;
-    if plan.state.is_command_broken(index) {
+    if plan.state.waits_for_command(attempt) {
         return;
     }
+    if let Some(due) = &attempt.setup {
+        let agent = agent.clone();
+        return setup::start(plan, SetupTree::Worktree { agent }, due, settings);
+    }
+    let index = attempt.gate_next;
     if let Some(command) = settings.quality_commands.get(index) {
         let run = plan.run_id(&format!("{agent}-q{}", index + 1));
         plan.emit(GateStarted {
@@ -428,12 +437,19 @@ fn next_gate(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, settings: 
     plan.move_attempt(agent, AttemptInput::GatePassed);
 }
 
-/// Prepares the worktrees of new attempts.
+/// Prepares the worktrees of new attempts, and sets them up.
 fn prepare(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
     for (agent, attempt) in &state.agents {
         let new = attempt.phase == AttemptPhase::Preparing;
-        if new && !state.is_under_way(agent, &attempt.idea) {
+        if !new || attempt.ending.is_some() || state.is_under_way(agent, &attempt.idea) {
+            continue;
+        }
+        if let Some(due) = &attempt.setup {
+            if may_merge(state) {
+                setup::prepare(plan, agent, attempt, due, settings);
+            }
+        } else {
             plan.request(effect::PrepareWorktree {
                 agent: agent.clone(),
                 idea: attempt.idea.clone(),

@@ -8,11 +8,13 @@
 use super::attempt::claim;
 use super::attempt::iterations::may_start;
 use super::attempt::run_end::{failure_of, is_stopped, run_ended};
+use super::broken_commands::{CheckCommand, CommandKind};
 use super::decision::{End, Plan, shorten};
 use super::environment_faults::{hold_for, nobodys_fault};
 use super::merge::outcomes::LOST_RUNS;
 use super::merge::queue;
-use crate::domain::effect::{self, Effect, Purpose};
+use super::setup;
+use crate::domain::effect::{self, Effect, Purpose, SetupTree};
 use crate::domain::event::{
     self, BaselineCleared, BaselineFailed, BaselinePassed, BaselineStarted,
 };
@@ -21,6 +23,7 @@ use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::outcome::{BaselineReady, Failure};
 use crate::domain::settings::{BaselineMode, Settings};
 use crate::domain::state::baseline::{BaselineCheck, BaselineFailure, RUN_OWNER};
+use crate::domain::state::setup::VERIFY_TREE;
 use crate::domain::state::{Attempt, AttemptEnd, IdeaStatus, State, Task};
 use crate::domain::time::Timestamp;
 
@@ -28,7 +31,8 @@ use crate::domain::time::Timestamp;
 const WAIT_MS: i64 = 30_000;
 const WAIT_MAX_MS: i64 = 600_000;
 
-/// Takes the next step of the check: checks the target out, or runs the next quality command.
+/// Takes the next step of the check: checks the target out, or runs the next setup or quality
+/// command.
 pub(super) fn check(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
     if state.is_pending(Effect::is_baseline) {
@@ -68,6 +72,9 @@ fn begin(plan: &mut Plan<'_>, settings: &Settings) {
 }
 
 fn run_next(plan: &mut Plan<'_>, check: &BaselineCheck, settings: &Settings) {
+    if let Some(due) = &check.setup {
+        return setup::start(plan, SetupTree::Target, due, settings);
+    }
     let index = check.next;
     let Some(command) = settings.quality_commands.get(index) else {
         return plan.emit(BaselineCleared {});
@@ -101,8 +108,17 @@ pub(super) fn ready(
         return;
     }
     let failure = match outcome {
-        Ok(BaselineReady { commit, warm }) => {
-            return plan.emit(event::BaselineReady { commit, warm });
+        Ok(BaselineReady {
+            commit,
+            warm,
+            setup,
+        }) => {
+            let setup = setup::prepared(plan, VERIFY_TREE, warm, &setup);
+            return plan.emit(event::BaselineReady {
+                commit,
+                warm,
+                setup,
+            });
         }
         Err(failure) => failure,
     };
@@ -128,12 +144,11 @@ fn again_at(plan: &Plan<'_>) -> Timestamp {
     plan.now.plus_millis(wait.min(WAIT_MAX_MS))
 }
 
-/// Handles the end of a quality command on the untouched target.
+/// Handles the end of a quality or setup command on the untouched target.
 pub(super) fn command_over(
     plan: &mut Plan<'_>,
     run: &RunId,
-    index: usize,
-    command: &str,
+    command: CheckCommand<'_>,
     outcome: &Result<RunEnd, Failure>,
 ) {
     let end = run_ended(plan, run, outcome);
@@ -151,20 +166,35 @@ pub(super) fn command_over(
         return hold_for(plan, fault);
     }
     match failure_of(&end.how) {
-        None if matches!(end.how, RunEndKind::Exited { .. }) => plan.emit(BaselinePassed {
+        None if matches!(end.how, RunEndKind::Exited { .. }) => {
+            passed(plan, check, command, settings);
+        }
+        None if end.how == RunEndKind::Lost && baseline.lost_runs + 1 >= LOST_RUNS => {
+            let how = format!("its runner was killed {LOST_RUNS} times in a row");
+            failed(plan, check, run, command.command, (how, None));
+        }
+        Some(how) if !is_stopped(state, run, &end.how) => {
+            failed(plan, check, run, command.command, (how, end.last_words));
+        }
+        // Stopped or lost: not judged; the target is checked out and checked again.
+        _ => plan.emit(BaselineCleared {}),
+    }
+}
+
+fn passed(
+    plan: &mut Plan<'_>,
+    check: &BaselineCheck,
+    command: CheckCommand<'_>,
+    settings: &Settings,
+) {
+    let index = command.index;
+    match command.kind {
+        CommandKind::Setup => setup::pass(plan, SetupTree::Target, index, settings),
+        CommandKind::Quality => plan.emit(BaselinePassed {
             commit: check.commit.clone(),
             index,
             last: index + 1 >= settings.quality_commands.len(),
         }),
-        None if end.how == RunEndKind::Lost && baseline.lost_runs + 1 >= LOST_RUNS => {
-            let how = format!("its runner was killed {LOST_RUNS} times in a row");
-            failed(plan, check, run, command, (how, None));
-        }
-        Some(how) if !is_stopped(state, run, &end.how) => {
-            failed(plan, check, run, command, (how, end.last_words));
-        }
-        // Stopped or lost: not judged; the target is checked out and checked again.
-        _ => plan.emit(BaselineCleared {}),
     }
 }
 

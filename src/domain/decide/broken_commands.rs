@@ -1,5 +1,5 @@
-//! Quality commands that nothing can pass: the shell cannot find or execute the program, or it
-//! never finishes in time.
+//! Quality and setup commands that nothing can pass: the shell cannot find or execute the program,
+//! or it never finishes in time.
 //!
 //! Invariant: exit codes 126 and 127 are a fault of the environment and never an idea's: the swarm
 //! pauses, and what needs the command waits until a person resumes it or changes the configuration.
@@ -10,9 +10,89 @@ use super::decision::Plan;
 use super::swarm;
 use crate::domain::ids::{AgentId, IdeaId};
 use crate::domain::observation::RunEndKind;
+use crate::domain::state::State;
+use crate::domain::state::setup::SetupDue;
 use crate::domain::warning::WarningKind;
 
-/// The tree that a quality command checked.
+/// What a command is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CommandKind {
+    /// Makes a tree ready for use.
+    Setup,
+    /// Judges a tree.
+    Quality,
+}
+
+/// A configured command that a tree must pass.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CheckCommand<'a> {
+    pub(super) kind: CommandKind,
+    /// Index in the configuration, from 0.
+    pub(super) index: usize,
+    pub(super) command: &'a str,
+}
+
+impl<'a> CheckCommand<'a> {
+    pub(super) fn quality(index: usize, command: &'a str) -> Self {
+        Self {
+            kind: CommandKind::Quality,
+            index,
+            command,
+        }
+    }
+
+    /// Whether it is what a tree has to pass next: the setup that is due comes first.
+    pub(super) fn is_next(
+        &self,
+        state: &State,
+        setup: Option<&SetupDue>,
+        quality_next: usize,
+    ) -> bool {
+        let next = match (self.kind, setup) {
+            (CommandKind::Setup, Some(due)) => due.next,
+            (CommandKind::Quality, None) => quality_next,
+            (CommandKind::Setup, None) | (CommandKind::Quality, Some(_)) => return false,
+        };
+        next == self.index && self.is_current(state)
+    }
+
+    /// Whether it is still configured at this index.
+    pub(super) fn is_current(&self, state: &State) -> bool {
+        let Some(settings) = state.settings.as_deref() else {
+            return false;
+        };
+        let commands = match self.kind {
+            CommandKind::Setup => &settings.setup,
+            CommandKind::Quality => &settings.quality_commands,
+        };
+        commands.get(self.index).map(String::as_str) == Some(self.command)
+    }
+
+    /// Key of the warning about it.
+    pub(super) fn warning_key(&self) -> String {
+        let kind = match self.kind {
+            CommandKind::Setup => WarningKind::Setup,
+            CommandKind::Quality => WarningKind::Check,
+        };
+        kind.about(self.index)
+    }
+
+    fn name(&self) -> &'static str {
+        match self.kind {
+            CommandKind::Setup => "setup command",
+            CommandKind::Quality => "quality command",
+        }
+    }
+
+    fn configuration_key(&self) -> &'static str {
+        match self.kind {
+            CommandKind::Setup => "worktree.setup",
+            CommandKind::Quality => "qualityCommands",
+        }
+    }
+}
+
+/// The tree that a command ran in.
 pub(super) enum CheckedTree<'a> {
     /// The worktree of an attempt.
     Worktree(&'a AgentId, &'a IdeaId),
@@ -42,16 +122,15 @@ impl CheckedTree<'_> {
     }
 }
 
-/// Raises or clears the warning about a quality command that has ended. Returns whether the
+/// Raises or clears the warning about a command that has ended. Returns whether the
 /// environment is at fault: then the swarm pauses, and the command runs again after that.
 pub(super) fn hold(
     plan: &mut Plan<'_>,
     tree: &CheckedTree<'_>,
-    index: usize,
-    command: &str,
+    command: CheckCommand<'_>,
     how: &RunEndKind,
 ) -> bool {
-    let key = WarningKind::Check.about(index);
+    let key = command.warning_key();
     let (code, why) = match how {
         // Exit codes of a shell, from POSIX.
         RunEndKind::Exited { code: code @ 126 } => (*code, "execute"),
@@ -74,32 +153,37 @@ pub(super) fn hold(
         | RunEndKind::Lost => return false,
     };
     // Others met it before.
-    if plan.state.swarm.broken_command.as_deref() == Some(command) {
+    if plan.state.swarm.broken_command.as_deref() == Some(command.command) {
         return true;
     }
     let message = format!(
-        "the quality command `{command}` fails with exit code {code} {}: the shell cannot {why} \
-        its program. No idea is to blame, so nothing starts. Install the program, or change \
-        qualityCommands in .swarm/config.json; then: swarm resume. {}",
+        "the {} `{}` fails with exit code {code} {}: the shell cannot {why} its program. No idea \
+        is to blame, so nothing starts. Install the program, or change {} in .swarm/config.json; \
+        then: swarm resume. {}",
+        command.name(),
+        command.command,
         tree.describe(),
+        command.configuration_key(),
         tree.remedy()
     );
     plan.warn(&key, &message);
-    if let Err(refused) = swarm::pause_for_command(plan, &message, command) {
+    if let Err(refused) = swarm::pause_for_command(plan, &message, command.command) {
         plan.warn(&key, &format!("{message} ({refused})"));
     }
     true
 }
 
-fn warn_of_time_limit(plan: &mut Plan<'_>, key: &str, command: &str) {
+fn warn_of_time_limit(plan: &mut Plan<'_>, key: &str, command: CheckCommand<'_>) {
     let settings = plan.state.settings.as_deref();
     let minutes = settings.map_or(0, |settings| settings.quality_timeout_ms / 60_000);
     plan.warn(
         key,
         &format!(
-            "the quality command `{command}` did not finish within {minutes} min \
+            "the {} `{}` did not finish within {minutes} min \
             (qualityTimeoutMinutes). Nothing can pass it, and each try costs an iteration; speed \
-            it up, or raise qualityTimeoutMinutes in .swarm/config.json"
+            it up, or raise qualityTimeoutMinutes in .swarm/config.json",
+            command.name(),
+            command.command
         ),
     );
 }
@@ -108,7 +192,10 @@ fn warn_of_time_limit(plan: &mut Plan<'_>, key: &str, command: &str) {
 pub(super) fn configured(plan: &mut Plan<'_>) {
     let keys = plan.state.warnings.keys();
     let ours: Vec<String> = keys
-        .filter(|key| WarningKind::of(key) == Some(WarningKind::Check))
+        .filter(|key| {
+            let kind = WarningKind::of(key);
+            matches!(kind, Some(WarningKind::Check | WarningKind::Setup))
+        })
         .cloned()
         .collect();
     for key in ours {

@@ -20,6 +20,7 @@ mod ideas;
 mod merge;
 mod redirect;
 mod rollback;
+mod setup;
 mod swarm;
 mod undo;
 
@@ -38,6 +39,7 @@ use super::warning::WarningKind;
 
 pub use advance::{advance, next_deadline};
 
+use broken_commands::CheckCommand;
 use decision::{Plan, shorten};
 pub use ideas::MAX_TEXT_BYTES;
 pub use merge::outcomes::entry_of as merge_entry;
@@ -196,15 +198,27 @@ fn run_over(plan: &mut Plan<'_>, effect: &effect::Run, outcome: Result<RunEnd, F
             agent,
             index,
             command,
-        } => attempt::outcomes::gate_over(plan, agent, run, *index, command, &outcome),
+        } => {
+            let command = CheckCommand::quality(*index, command);
+            attempt::outcomes::gate_over(plan, agent, run, command, &outcome);
+        }
         Purpose::Verify {
             idea,
             index,
             command,
-        } => merge::outcomes::verify_over(plan, idea, run, *index, command, &outcome),
-        Purpose::Baseline { index, command } => {
-            baseline::command_over(plan, run, *index, command, &outcome);
+        } => {
+            let command = CheckCommand::quality(*index, command);
+            merge::outcomes::verify_over(plan, idea, run, command, &outcome);
         }
+        Purpose::Baseline { index, command } => {
+            let command = CheckCommand::quality(*index, command);
+            baseline::command_over(plan, run, command, &outcome);
+        }
+        Purpose::Setup {
+            tree,
+            index,
+            command,
+        } => setup::command_over(plan, effect, (tree, *index, command), &outcome),
         Purpose::Hook { hook, seq, .. } => hooks::call_over(plan, *hook, *seq, run, &outcome),
     }
     plan.clear_warning(&stop_key(run));

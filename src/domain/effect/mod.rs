@@ -102,6 +102,10 @@ impl Effect {
             Self::Run(run) => match run.purpose {
                 Purpose::Verify { .. } | Purpose::Baseline { .. } => true,
                 Purpose::Hook { hook, .. } => hook == HookName::PreMerge,
+                Purpose::Setup { ref tree, .. } => match tree {
+                    SetupTree::Merged { .. } | SetupTree::Target => true,
+                    SetupTree::Worktree { .. } => false,
+                },
                 Purpose::Iteration { .. } | Purpose::Gate { .. } => false,
             },
             Self::BuildMerge(_)
@@ -167,7 +171,14 @@ impl Effect {
     pub fn is_baseline(&self) -> bool {
         match self {
             Self::PrepareBaseline(_) => true,
-            Self::Run(run) => matches!(run.purpose, Purpose::Baseline { .. }),
+            Self::Run(run) => matches!(
+                run.purpose,
+                Purpose::Baseline { .. }
+                    | Purpose::Setup {
+                        tree: SetupTree::Target,
+                        ..
+                    }
+            ),
             Self::PrepareWorktree(_)
             | Self::StopRun(_)
             | Self::Seal(_)
@@ -198,6 +209,11 @@ impl Effect {
                 Purpose::Iteration { agent, .. } | Purpose::Gate { agent, .. } => agent == of,
                 Purpose::Verify { idea, .. } => idea == at,
                 Purpose::Baseline { .. } => false,
+                Purpose::Setup { tree, .. } => match tree {
+                    SetupTree::Worktree { agent } => agent == of,
+                    SetupTree::Merged { idea } => idea == at,
+                    SetupTree::Target => false,
+                },
                 Purpose::Hook { agent, idea, .. } => {
                     agent.as_ref() == Some(of) || idea.as_ref() == Some(at)
                 }
@@ -288,6 +304,15 @@ pub enum Purpose {
         /// The command.
         command: String,
     },
+    /// A setup command, which makes a tree ready for use.
+    Setup {
+        /// Where it runs.
+        tree: SetupTree,
+        /// Index in the setup commands, from 0.
+        index: usize,
+        /// The command.
+        command: String,
+    },
     /// A call of a hook.
     Hook {
         /// The hook.
@@ -301,6 +326,24 @@ pub enum Purpose {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         idea: Option<IdeaId>,
     },
+}
+
+/// A tree that is set up before it is used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum SetupTree {
+    /// The worktree of an attempt.
+    Worktree {
+        /// Its agent.
+        agent: AgentId,
+    },
+    /// The merged tree, in the merge worktree.
+    Merged {
+        /// Idea whose work is verified.
+        idea: IdeaId,
+    },
+    /// The untouched target, in the merge worktree.
+    Target,
 }
 
 /// Who can resolve a conflict.

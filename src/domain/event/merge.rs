@@ -114,6 +114,9 @@ pub struct VerifyReady {
     /// recorded for its name is still valid.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub warm: bool,
+    /// Key of the setup that must run in it before it is used; absent if it is ready.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

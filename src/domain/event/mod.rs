@@ -14,6 +14,7 @@ mod idea;
 mod merge;
 mod provider;
 mod redirect;
+mod setup;
 mod swarm;
 mod undo;
 
@@ -32,6 +33,7 @@ pub use idea::*;
 pub use merge::*;
 pub use provider::*;
 pub use redirect::*;
+pub use setup::*;
 pub use swarm::*;
 pub use undo::*;
 
@@ -87,6 +89,11 @@ pub enum Event {
     /// The check of the untouched target was interrupted, or its failure may be over: it begins
     /// anew.
     BaselineCleared(BaselineCleared),
+
+    /// A setup command started.
+    SetupStarted(SetupStarted),
+    /// A setup command passed.
+    SetupPassed(SetupPassed),
 
     /// An idea was added.
     IdeaAdded(IdeaAdded),

@@ -1,7 +1,7 @@
 //! Folds events about attempts.
 
 use super::idea::audit;
-use super::{baseline, provider, redirect};
+use super::{baseline, provider, redirect, setup};
 use crate::domain::event::{
     AttemptMoved, AttemptSealed, EndingAsked, GateFailed, GatePassed, GateStarted, IdeaClaimed,
     IterationJudged, IterationStarted, Learned, MessageQueued, RunEnded, RunStarted, SignalSeen,
@@ -71,6 +71,7 @@ fn begin_attempt(claimed: &IdeaClaimed, kept: Option<Box<Kept>>, at: Timestamp) 
         resumed: false,
         signal_offset: None,
         said: None,
+        setup: None,
         gate_next: 0,
         sealed: false,
         progress: None,
@@ -129,10 +130,17 @@ pub(super) fn change_phase(state: &mut State, moved: &AttemptMoved) {
 
 pub(super) fn take_worktree(state: &mut State, ready: &WorktreeReady) {
     let attempt = state.agents.get(&ready.agent);
+    let worktree = attempt.map(|attempt| attempt.worktree.clone());
     if attempt.is_some_and(|attempt| attempt.kept.is_none() && attempt.iteration == 0) {
         baseline::see_base(state, &ready.base);
     }
+    let setup = setup::require(
+        state,
+        worktree.as_deref().unwrap_or_default(),
+        ready.setup.as_deref(),
+    );
     with_attempt(state, &ready.agent, |attempt| {
+        attempt.setup = setup;
         attempt.base = Some(ready.base.clone());
         attempt.head = Some(ready.head.clone());
         attempt.tree = None;
@@ -149,6 +157,7 @@ pub(super) fn start_iteration(state: &mut State, at: Timestamp, started: &Iterat
         attempt.said = None;
         attempt.signal_offset = None;
         attempt.sealed = false;
+        attempt.setup = None;
         attempt.gate_next = 0;
         attempt.lost_runs = 0;
         // A person's words are a reason to try again.
@@ -169,7 +178,7 @@ pub(super) fn start_gate(state: &mut State, started: &GateStarted) {
     });
 }
 
-fn begin_run(attempt: &mut Attempt, run: &RunId) {
+pub(super) fn begin_run(attempt: &mut Attempt, run: &RunId) {
     attempt.run = Some(run.clone());
     attempt.pid = None;
     attempt.adapter = None;
@@ -202,7 +211,11 @@ pub(super) fn end_run(state: &mut State, at: Timestamp, ended: &RunEnded) {
     with_run(state, run, |attempt| {
         attempt.run = None;
         attempt.pid = None;
-        if attempt.phase == AttemptPhase::Gating {
+        let before_work = attempt.phase == AttemptPhase::Preparing;
+        if before_work && let Some(due) = &mut attempt.setup {
+            due.tries = due.tries_after(&end.how);
+        }
+        if before_work || attempt.phase == AttemptPhase::Gating {
             count_lost(&mut attempt.lost_runs, end);
         } else {
             end_iteration(attempt, at, end);
@@ -296,6 +309,13 @@ pub(super) fn judge_iteration(state: &mut State, judged: &IterationJudged) {
 }
 
 pub(super) fn seal(state: &mut State, sealed: &AttemptSealed) {
+    let attempt = state.agents.get(&sealed.agent);
+    let worktree = attempt.map(|attempt| attempt.worktree.clone());
+    let setup = setup::require(
+        state,
+        worktree.as_deref().unwrap_or_default(),
+        sealed.setup.as_deref(),
+    );
     with_attempt(state, &sealed.agent, |attempt| {
         let moved = attempt.head.as_ref() != Some(&sealed.head);
         if moved {
@@ -307,6 +327,7 @@ pub(super) fn seal(state: &mut State, sealed: &AttemptSealed) {
         }
         attempt.head = Some(sealed.head.clone());
         attempt.sealed = true;
+        attempt.setup = setup;
     });
 }
 

@@ -1,12 +1,14 @@
 //! Folds what is known of the untouched target.
 
 use super::attempt::count_lost;
+use super::setup;
 use crate::domain::event::{
     BaselineFailed, BaselinePassed, BaselineReady, BaselineStarted, RunEnded,
 };
 use crate::domain::ids::Oid;
 use crate::domain::state::State;
 use crate::domain::state::baseline::{Baseline, BaselineCheck, BaselineFailure};
+use crate::domain::state::setup::VERIFY_TREE;
 
 /// Number of passed commits that are remembered: attempts may begin from an earlier one while
 /// others land.
@@ -14,12 +16,14 @@ const PASSED: usize = 20;
 
 /// A commit that passed before is not checked again.
 pub(super) fn check_out(state: &mut State, ready: &BaselineReady) {
+    let setup = setup::require(state, VERIFY_TREE, ready.setup.as_deref());
     let baseline = &mut state.swarm.baseline;
     if baseline.passed.contains(&ready.commit) {
         pass(baseline, &ready.commit);
     } else {
         baseline.checking = Some(BaselineCheck {
             commit: ready.commit.clone(),
+            setup,
             next: 0,
             run: None,
         });

@@ -123,6 +123,8 @@ pub(crate) fn about(state: &State, at: Timestamp, event: &Event) -> Vec<Call> {
         | Event::BaselinePassed(_)
         | Event::BaselineFailed(_)
         | Event::BaselineCleared(_)
+        | Event::SetupStarted(_)
+        | Event::SetupPassed(_)
         | Event::IdeaAdded(_)
         | Event::IdeaEdited(_)
         | Event::IdeaRetried(_)

@@ -2,6 +2,7 @@
 
 use super::attempt::with_attempt;
 use super::idea::{audit, with_idea};
+use super::setup;
 use crate::domain::event::{
     ConflictLaidOut, ConflictSettled, MergeApproved, MergeBuilt, MergeConflicted, MergeMoved,
     MergeQueued, MergeRejected, MergeReleased, MergeReturned, ResolverFailed, VerifyPassed,
@@ -10,12 +11,13 @@ use crate::domain::event::{
 use crate::domain::hook::Passage;
 use crate::domain::ids::IdeaId;
 use crate::domain::lifecycle::MergePhase;
+use crate::domain::state::setup::VERIFY_TREE;
 use crate::domain::state::{
     Conflict, IdeaStatus, MergeEntry, ReviewComment, State, Task, Verified,
 };
 use crate::domain::time::Timestamp;
 
-fn with_entry(state: &mut State, id: &IdeaId, change: impl FnOnce(&mut MergeEntry)) {
+pub(super) fn with_entry(state: &mut State, id: &IdeaId, change: impl FnOnce(&mut MergeEntry)) {
     if let Some(entry) = state.queue.iter_mut().find(|entry| entry.idea == *id) {
         change(entry);
     }
@@ -36,6 +38,7 @@ pub(super) fn queue(state: &mut State, at: Timestamp, queued: &MergeQueued) {
         commit: None,
         target: None,
         checked_out: false,
+        setup: None,
         verify_next: 0,
         run: None,
         verified: None,
@@ -67,6 +70,7 @@ pub(super) fn change_phase(state: &mut State, moved: &MergeMoved) {
             entry.commit = None;
             entry.target = None;
             entry.checked_out = false;
+            entry.setup = None;
             entry.verify_next = 0;
             entry.run = None;
             // A hook that allowed it need not be called again for the same work on the same target.
@@ -183,7 +187,11 @@ pub(super) fn fail_resolver(state: &mut State, failed: &ResolverFailed) {
 }
 
 pub(super) fn check_out(state: &mut State, ready: &VerifyReady) {
-    with_entry(state, &ready.id, |entry| entry.checked_out = true);
+    let setup = setup::require(state, VERIFY_TREE, ready.setup.as_deref());
+    with_entry(state, &ready.id, |entry| {
+        entry.checked_out = true;
+        entry.setup = setup;
+    });
 }
 
 pub(super) fn start_verify(state: &mut State, started: &VerifyStarted) {

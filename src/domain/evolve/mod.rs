@@ -16,6 +16,7 @@ mod legacy_hooks;
 mod merge;
 mod provider;
 mod redirect;
+mod setup;
 mod swarm;
 mod undo;
 
@@ -62,6 +63,9 @@ fn fold(state: &mut State, at: Timestamp, event: &Event) {
         Event::EffectRequested(requested) => swarm::request(state, requested),
         Event::EffectFinished(finished) => swarm::finish(state, finished),
         Event::StateRepaired(repaired) => swarm::repair(state, at, repaired),
+
+        Event::SetupStarted(started) => setup::start(state, started),
+        Event::SetupPassed(passed) => setup::pass(state, passed),
 
         Event::IdeaAdded(added) => idea::add(state, at, added),
         Event::IdeaEdited(edited) => idea::edit(state, at, edited),

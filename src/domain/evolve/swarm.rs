@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::idea::{audit, is_done, unused, with_idea};
-use super::{attempt_end, baseline};
+use super::{attempt_end, baseline, setup};
 use crate::domain::command::{InboxFile, TargetChoice};
 use crate::domain::effect::{self, Effect};
 use crate::domain::event::{
@@ -64,6 +64,7 @@ pub(super) fn load_settings(state: &mut State, loaded: &SettingsLoaded) {
         return;
     };
     configure_baseline(state, &before, settings);
+    setup::configure(state, &before, settings);
     let same = before.quality_commands == settings.quality_commands;
     if same && before.verify == settings.verify {
         return;
@@ -77,10 +78,11 @@ pub(super) fn load_settings(state: &mut State, loaded: &SettingsLoaded) {
     }
 }
 
-/// Other quality commands or another target must be checked anew. Any other change may have fixed
-/// what failed.
+/// Other setup or quality commands or another target must be checked anew. Any other change may
+/// have fixed what failed.
 fn configure_baseline(state: &mut State, before: &Settings, now: &Settings) {
     let same = before.quality_commands == now.quality_commands
+        && before.setup == now.setup
         && before.target == now.target
         && before.baseline == now.baseline;
     if same {

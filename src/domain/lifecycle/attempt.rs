@@ -45,7 +45,7 @@ pub enum AttemptInput {
     Prepared,
     /// The iteration's run was requested.
     Started,
-    /// The iteration ended without a result: wait before the next one.
+    /// The iteration ended without a result, or a setup command failed: wait before the next one.
     Hold,
     /// Time and a slot are available for the next iteration.
     Continue,
@@ -130,7 +130,8 @@ impl State<Machine> for AttemptPhase {
                 Transition(Self::ReadyToMerge)
             }
             (Self::ReadyToMerge, I::Landed) => Transition(Self::Merged),
-            (Self::Stopping, I::Stop) => Handled,
+            // Its setup waits before it is repeated.
+            (Self::Preparing, I::Hold) | (Self::Stopping, I::Stop) => Handled,
             _ => Super,
         }
     }

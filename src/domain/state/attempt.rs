@@ -15,6 +15,7 @@ use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::session::{Session, SessionId};
 use crate::domain::state::message::Message;
 use crate::domain::state::redirect::Redirect;
+use crate::domain::state::setup::SetupDue;
 use crate::domain::time::Timestamp;
 use crate::domain::usage::{Bill, Spent};
 use crate::domain::verdict::Verdict;
@@ -146,6 +147,9 @@ pub struct Attempt {
     /// Final signal of the current iteration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<Said>,
+    /// Setup that its worktree needs before it is used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup: Option<Box<SetupDue>>,
     /// Index of the next quality command, from 0.
     #[serde(default)]
     pub gate_next: usize,
@@ -173,7 +177,7 @@ pub struct Attempt {
     /// After a return: target commit to merge into its worktree before it continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub catch_up: Option<Oid>,
-    /// Quality commands in a row whose runner was killed.
+    /// Quality or setup commands in a row whose runner was killed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub lost_runs: u32,
     /// Iterations in a row that ended at once without a signal.

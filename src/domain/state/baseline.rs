@@ -7,6 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::setup::SetupDue;
 use super::{State, is_false, is_zero};
 use crate::domain::ids::{Oid, RunId};
 use crate::domain::settings::Settings;
@@ -19,7 +20,8 @@ pub const RUN_OWNER: &str = "baseline";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Baseline {
-    /// Commits of the target that passed the present quality commands, newest last; at most 20.
+    /// Commits of the target that passed the present setup and quality commands, newest last; at
+    /// most 20.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub passed: Vec<Oid>,
     /// Whether the target, as last seen, passed.
@@ -42,10 +44,13 @@ pub struct Baseline {
 pub struct BaselineCheck {
     /// Commit of the target.
     pub commit: Oid,
+    /// Setup that the merge worktree needs before the check.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup: Option<Box<SetupDue>>,
     /// Index of the next quality command, from 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub next: usize,
-    /// Run of the current quality command.
+    /// Run of the current quality or setup command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
 }
@@ -57,7 +62,7 @@ pub struct BaselineFailure {
     /// Commit of the target; `None` if it could not be checked out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<Oid>,
-    /// Quality command that failed; `None` if the target could not be checked out.
+    /// Quality or setup command that failed; `None` if the target could not be checked out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// How it failed, for people.

@@ -10,6 +10,7 @@ use crate::domain::effect::ConflictLevel;
 use crate::domain::hook::Passage;
 use crate::domain::ids::{AgentId, IdeaId, Oid, RunId};
 use crate::domain::lifecycle::MergePhase;
+use crate::domain::state::setup::SetupDue;
 use crate::domain::time::Timestamp;
 
 /// One entry of the merge queue.
@@ -42,19 +43,22 @@ pub struct MergeEntry {
     /// Whether the merged tree is checked out.
     #[serde(default, skip_serializing_if = "is_false")]
     pub checked_out: bool,
+    /// Setup that the merge worktree needs before the check.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup: Option<Box<SetupDue>>,
     /// State of the `pre-merge` hook.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pre_merge: Option<Passage>,
     /// Index of the next quality command, from 0.
     #[serde(default)]
     pub verify_next: usize,
-    /// Run of the current quality command.
+    /// Run of the current quality or setup command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
     /// Commits whose merge last passed; the same pair need not be verified again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<Verified>,
-    /// Quality commands in a row whose runner was killed.
+    /// Quality or setup commands in a row whose runner was killed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub lost_runs: u32,
     /// Its conflict, if any.

@@ -16,6 +16,7 @@ pub mod message;
 pub mod provider;
 pub mod redirect;
 pub mod undo;
+pub mod setup;
 
 use std::collections::BTreeMap;
 
@@ -34,6 +35,7 @@ use crate::domain::state::baseline::Baseline;
 use crate::domain::state::checkpoint::{Checkpoint, Rollback};
 use crate::domain::state::provider::Hold;
 use crate::domain::state::undo::UndoStack;
+use crate::domain::state::setup::SetupDue;
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
 
@@ -69,6 +71,9 @@ pub struct State {
     pub owed: Owed,
     /// Learnings of agents.
     pub learnings: Vec<Learning>,
+    /// Key of the last setup that passed in each worktree, by the worktree's name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub setups: BTreeMap<String, String>,
     /// Current warnings, by key.
     pub warnings: BTreeMap<String, Warning>,
     /// All checkpoints.
@@ -133,8 +138,8 @@ pub struct Swarm {
     /// After a full disk: nothing starts before this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_until: Option<Timestamp>,
-    /// Quality command that cannot run; nothing runs it until a person resumes the swarm or the
-    /// configuration changes.
+    /// Quality or setup command that cannot run; nothing runs it until a person resumes the swarm
+    /// or the configuration changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub broken_command: Option<String>,
     /// Time of the last event.
@@ -327,31 +332,36 @@ impl State {
             .count()
     }
 
-    /// Whether the quality command at this index cannot run.
-    pub fn is_command_broken(&self, index: usize) -> bool {
-        let broken = self.swarm.broken_command.as_ref();
-        let mut commands = self.quality_commands().iter().skip(index);
-        broken.is_some() && commands.next() == broken
+    /// Whether the next command of a tree cannot run: of the setup that it needs, or the quality
+    /// command at this index.
+    pub fn is_command_broken(&self, setup: Option<&SetupDue>, index: usize) -> bool {
+        let Some(settings) = self.settings.as_deref() else {
+            return false;
+        };
+        let next = match setup {
+            Some(due) => settings.setup.get(due.next),
+            None => settings.quality_commands.get(index),
+        };
+        next.is_some() && next == self.swarm.broken_command.as_ref()
     }
 
-    /// Whether one of the quality commands cannot run.
+    /// Whether one of the quality or setup commands cannot run.
     pub fn is_gate_broken(&self) -> bool {
-        let broken = self.swarm.broken_command.as_ref();
-        broken.is_some_and(|broken| self.quality_commands().contains(broken))
+        let (Some(broken), Some(settings)) = (&self.swarm.broken_command, &self.settings) else {
+            return false;
+        };
+        settings.quality_commands.contains(broken) || settings.setup.contains(broken)
     }
 
-    fn quality_commands(&self) -> &[String] {
-        let settings = self.settings.as_deref();
-        settings.map_or(&[], |settings| &settings.quality_commands)
-    }
-
-    /// Whether the attempt is at a quality command that cannot run: it waits for a person.
+    /// Whether the attempt is at a quality or setup command that cannot run: it waits for a person.
     pub fn waits_for_command(&self, attempt: &Attempt) -> bool {
-        attempt.phase == AttemptPhase::Gating
-            && attempt.sealed
+        let setup = attempt.setup.as_deref();
+        let sealed = attempt.phase == AttemptPhase::Gating && attempt.sealed;
+        let new = attempt.phase == AttemptPhase::Preparing && setup.is_some();
+        (sealed || new)
             && attempt.run.is_none()
             && attempt.ending.is_none()
-            && self.is_command_broken(attempt.gate_next)
+            && self.is_command_broken(setup, attempt.gate_next)
     }
 
     /// Slots that are free.

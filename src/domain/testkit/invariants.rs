@@ -377,6 +377,10 @@ fn rests(state: &State, attempt: &Attempt, now: Timestamp) -> bool {
             let lands = settings.requires_baseline() && state.is_pending(Effect::is_landing);
             lands || (attempt.pre_start == Some(Passage::Asked) && later)
         }
+        AttemptPhase::Preparing => {
+            let later = attempt.not_before.is_some_and(|time| time > now);
+            (attempt.setup.is_some() && later) || state.waits_for_command(attempt)
+        }
         AttemptPhase::Gating => draining || state.waits_for_command(attempt),
         AttemptPhase::ReadyToMerge => state.entry(&attempt.idea).is_some(),
         _ => false,

@@ -67,6 +67,7 @@ pub(crate) fn settings() -> Settings {
         max_iterations: 50,
         stuck_threshold: 5,
         auto_commit: true,
+        setup: vec![],
         quality_commands: vec!["check".into()],
         quality_timeout_ms: 600_000,
         baseline: BaselineMode::Off,

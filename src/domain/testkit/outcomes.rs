@@ -4,12 +4,28 @@ use super::oid;
 use crate::domain::effect::{ConflictLevel, Saved};
 use crate::domain::outcome::{
     BuildMergeOutcome, CheckoutBlocked, Failure, FailureKind, FinishResolutionOutcome, LandOutcome,
-    ResolutionStarted, SaveWorkOutcome, SealOutcome, WorktreePrepared,
+    ResolutionStarted, SaveWorkOutcome, SealOutcome, TreeSetup, VerifyReady, WorktreePrepared,
 };
 
 pub(crate) fn failed(kind: FailureKind, message: &str) -> Failure {
     let message = message.to_owned();
     Failure { kind, message }
+}
+
+/// The files that the setup depends on are always the same.
+pub(crate) fn tree_setup() -> TreeSetup {
+    TreeSetup {
+        key: Some("key".into()),
+        not_copied: vec![],
+    }
+}
+
+/// A prepared merge worktree, which still has the files of its last use.
+pub(crate) fn verify_ready() -> VerifyReady {
+    VerifyReady {
+        warm: true,
+        setup: tree_setup(),
+    }
 }
 
 /// A new worktree on the first commit.
@@ -18,12 +34,17 @@ pub(crate) fn prepared() -> WorktreePrepared {
         head: oid(1),
         base: oid(1),
         warm: false,
+        setup: tree_setup(),
     }
 }
 
 pub(crate) fn sealed(head: u64, committed: bool) -> SealOutcome {
     let head = oid(head);
-    SealOutcome::Sealed { head, committed }
+    SealOutcome::Sealed {
+        head,
+        committed,
+        setup: tree_setup().key,
+    }
 }
 
 pub(crate) fn work_saved(tip: u64, wip: Option<u64>) -> SaveWorkOutcome {

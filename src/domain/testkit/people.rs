@@ -340,6 +340,13 @@ fn some_budget(choices: &mut Choices) -> Budget {
     budget
 }
 
+/// Setups, also none.
+fn some_setup(choices: &mut Choices) -> Vec<String> {
+    let setups: [&[&str]; 4] = [&[], &[], &["install"], &["install", "generate"]];
+    let setup = setups[choices.pick(setups.len())];
+    setup.iter().map(ToString::to_string).collect()
+}
+
 /// Settings, mostly small limits.
 pub(crate) fn some_settings(choices: &mut Choices) -> Settings {
     let gates: [&[&str]; 6] = [
@@ -360,6 +367,7 @@ pub(crate) fn some_settings(choices: &mut Choices) -> Settings {
         max_iterations: 1 + number(choices, 6),
         conflict_retries: number(choices, 3),
         stuck_threshold: 2,
+        setup: some_setup(choices),
         quality_commands: commands.iter().map(ToString::to_string).collect(),
         baseline: [BaselineMode::Require, BaselineMode::Warn, BaselineMode::Off][choices.pick(3)],
         auto_commit: !choices.chance(20),

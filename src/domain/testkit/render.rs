@@ -65,7 +65,8 @@ fn asked(effect: &Effect) -> String {
             Purpose::Iteration { profile, .. } => format!("run {run} as {profile}"),
             Purpose::Gate { command, .. }
             | Purpose::Verify { command, .. }
-            | Purpose::Baseline { command, .. } => {
+            | Purpose::Baseline { command, .. }
+            | Purpose::Setup { command, .. } => {
                 format!("run {run}: {command}")
             }
             Purpose::Hook { .. } => format!("run {run}"),

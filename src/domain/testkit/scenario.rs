@@ -13,8 +13,7 @@ use crate::domain::ids::{AgentId, EffectId, IdeaId, RunId};
 use crate::domain::observation::{Observation, RunEnd, RunEndKind};
 use crate::domain::outcome::{
     BaselineReady, BuildMergeOutcome, CheckRollbackOutcome, CheckpointDeleted, Failure,
-    FailureKind, InboxArchived, LandOutcome, MoveTargetOutcome, NotifyOutcome, Outcome,
-    StopDelivered, VerifyReady, WorktreePrepared, WorktreeReleased,
+    FailureKind, InboxArchived, LandOutcome, MoveTargetOutcome, NotifyOutcome, Outcome, StopDelivered, VerifyReady, WorktreePrepared, WorktreeReleased,
 };
 use crate::domain::rejection::Rejection;
 use crate::domain::settings::Settings;
@@ -333,7 +332,11 @@ impl Scenario {
         let run = self.state.outbox.values().find_map(|effect| match effect {
             Effect::Run(effect::Run {
                 run,
-                purpose: Purpose::Gate { .. } | Purpose::Verify { .. } | Purpose::Baseline { .. },
+                purpose:
+                    Purpose::Gate { .. }
+                    | Purpose::Verify { .. }
+                    | Purpose::Baseline { .. }
+                    | Purpose::Setup { .. },
                 ..
             }) => Some(run.clone()),
             _ => None,
@@ -403,6 +406,7 @@ pub(crate) fn name_of(effect: &Effect) -> &'static str {
             Purpose::Gate { .. } => "gate",
             Purpose::Verify { .. } => "verify",
             Purpose::Baseline { .. } => "baseline",
+            Purpose::Setup { .. } => "setup",
             Purpose::Hook { hook, .. } => hook.as_str(),
         },
         Effect::StopRun(_) => "stopRun",
@@ -480,6 +484,7 @@ pub(crate) fn good(effect: &Effect, number: u64) -> Outcome {
                 .as_ref()
                 .map_or_else(|| oid(1), |kept| kept.base.clone()),
             warm: from.is_some(),
+            setup: outcomes::tree_setup(),
         }
         .into(),
         Effect::Run(_) => RunEnd {
@@ -497,10 +502,11 @@ pub(crate) fn good(effect: &Effect, number: u64) -> Outcome {
             resolved: vec![],
         }
         .into(),
-        Effect::PrepareVerify(_) => VerifyReady { warm: true }.into(),
+        Effect::PrepareVerify(_) => outcomes::verify_ready().into(),
         Effect::PrepareBaseline(_) => BaselineReady {
             commit: oid(1),
             warm: true,
+            setup: outcomes::tree_setup(),
         }
         .into(),
         Effect::Land(_) => LandOutcome::Landed.into(),

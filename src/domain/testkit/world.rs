@@ -14,8 +14,7 @@ use crate::domain::ids::{AgentId, CheckpointName, IdeaId, Oid, RunId};
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::outcome::{
     BaselineReady, BuildMergeOutcome, CheckRollbackOutcome, CheckpointDeleted, Failure,
-    FailureKind, FinishResolutionOutcome, LandOutcome, LeftOut, MoveTargetOutcome, NotifyOutcome,
-    Outcome, ResolutionStarted, SaveWorkOutcome, SealOutcome, StopDelivered, VerifyReady,
+    FailureKind, FinishResolutionOutcome, LandOutcome, LeftOut, MoveTargetOutcome, NotifyOutcome, Outcome, ResolutionStarted, SaveWorkOutcome, SealOutcome, StopDelivered, TreeSetup, VerifyReady,
     WorktreePrepared,
 };
 use crate::domain::state::checkpoint::{Checkpoint, IdeaThen};
@@ -259,7 +258,10 @@ impl World {
             return Err(cannot(choices));
         }
         self.checked_out = Some(effect.commit.clone());
-        Ok(VerifyReady { warm: true })
+        Ok(VerifyReady {
+            warm: choices.chance(80),
+            setup: some_setup(choices),
+        })
     }
 
     fn check_out_target(&mut self, choices: &mut Choices) -> Result<BaselineReady, Failure> {
@@ -268,7 +270,11 @@ impl World {
         }
         let commit = self.tip();
         self.checked_out = Some(commit.clone());
-        Ok(BaselineReady { commit, warm: true })
+        Ok(BaselineReady {
+            commit,
+            warm: choices.chance(80),
+            setup: some_setup(choices),
+        })
     }
 
     /// Where the target stands, from the first look on.
@@ -296,7 +302,13 @@ impl World {
         };
         let head = base.clone();
         let warm = choices.chance(50);
-        Ok(WorktreePrepared { head, base, warm })
+        let setup = some_setup(choices);
+        Ok(WorktreePrepared {
+            head,
+            base,
+            warm,
+            setup,
+        })
     }
 
     fn start_resolution(&mut self, choices: &mut Choices) -> Result<ResolutionStarted, Failure> {
@@ -336,6 +348,7 @@ impl World {
             0..8 => Ok(SealOutcome::Sealed {
                 head: self.commit(),
                 committed: true,
+                setup: some_setup(choices).key,
             }),
             8 => Ok(SealOutcome::Unsealable {
                 message: "a merge is in progress".into(),
@@ -678,11 +691,22 @@ fn cannot(choices: &mut Choices) -> Failure {
     failed(kind, "it cannot be done")
 }
 
+/// What the setup depends on changes now and then; a file to copy may be missing.
+fn some_setup(choices: &mut Choices) -> TreeSetup {
+    let missing = choices
+        .chance(5)
+        .then(|| "`.env` does not exist".to_owned());
+    TreeSetup {
+        key: ["one", "two"].get(choices.pick(3)).map(ToString::to_string),
+        not_copied: missing.into_iter().collect(),
+    }
+}
+
 /// What no driver should ever answer.
 fn nonsense(effect: &Effect) -> Outcome {
     if matches!(effect, Effect::PrepareVerify(_)) {
         LandOutcome::Landed.into()
     } else {
-        VerifyReady { warm: true }.into()
+        super::outcomes::verify_ready().into()
     }
 }

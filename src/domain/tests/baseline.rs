@@ -6,12 +6,14 @@ use crate::domain::command::Command;
 use crate::domain::effect::Effect;
 use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::observation::{Observation, RunEndKind};
-use crate::domain::outcome::{BaselineReady, FailureKind, LandOutcome, WorktreePrepared};
+use crate::domain::outcome::{
+    BaselineReady, FailureKind, LandOutcome, TreeSetup, WorktreePrepared,
+};
 use crate::domain::retention::{Need, Needs, Verdict};
 use crate::domain::settings::{BaselineMode, Mode, Settings};
 use crate::domain::state::IdeaStatus;
 use crate::domain::testkit::scenario::exit;
-use crate::domain::testkit::{Scenario, agent, idea, oid};
+use crate::domain::testkit::{Scenario, agent, idea, oid, outcomes};
 use crate::view::{self, Rest};
 
 fn required(settings: &mut Settings) {
@@ -35,6 +37,7 @@ fn at(commit: u64) -> BaselineReady {
     BaselineReady {
         commit: oid(commit),
         warm: false,
+        setup: TreeSetup::default(),
     }
 }
 
@@ -42,7 +45,7 @@ fn worktree(s: &mut Scenario, base: u64) {
     let prepared = WorktreePrepared {
         head: oid(base),
         base: oid(base),
-        warm: false,
+        ..outcomes::prepared()
     };
     s.answer("prepareWorktree", prepared);
 }
@@ -213,8 +216,12 @@ fn an_attempt_waits_for_a_landing_that_is_not_yet_recorded() {
         panic!("nothing lands");
     };
     let (head, base) = (land.commit.clone(), land.commit.clone());
-    let warm = false;
-    s.answer("prepareWorktree", WorktreePrepared { head, base, warm });
+    let prepared = WorktreePrepared {
+        head,
+        base,
+        ..outcomes::prepared()
+    };
+    s.answer("prepareWorktree", prepared);
     assert_eq!(s.attempt(2).phase, AttemptPhase::Starting);
     s.answer("land", LandOutcome::Landed);
     assert!(s.pending("iteration").is_some());

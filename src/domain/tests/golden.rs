@@ -13,14 +13,16 @@ use strum::VariantNames as _;
 
 use crate::domain::attention::{NeedKey, NoticeKind};
 use crate::domain::command::{IdeaEdit, InboxFile, NewIdea, TargetChoice};
-use crate::domain::effect::{self, ConflictLevel, Effect, KeptWorktree, Landing, Purpose, Saved};
+use crate::domain::effect::{
+    self, ConflictLevel, Effect, KeptWorktree, Landing, Purpose, Saved, SetupTree,
+};
 use crate::domain::event::{
     AgentRedirected, AttemptEnded, AttemptMoved, AttemptSealed, BaselineCleared, BaselineFailed,
     BaselinePassed, BaselineReady, BaselineStarted, CancelUndone, CheckpointDeleted,
     CheckpointMade, ClockWentBack, ConflictLaidOut, ConflictSettled, DaemonStarted, EffectFinished,
     EffectRequested, EndingAsked, Event, FoundLanding, GateFailed, GatePassed, GateStarted,
     HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut,
-    IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationJudged, IterationStarted, Learned, LostEvents, Mark, MergeApproved, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased, MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan, NightEnded, NoticeDelivered, NoticeFailed, PauseLifted, PauseSet, PhaseChanged, RedirectUndone, RepairWay, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SettingsLoaded, SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen, TargetSettled, TaskSet, UndoRecorded, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared, WarningRaised, WorkRescued, WorkSaved, WorktreeReady,
+    IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationJudged, IterationStarted, Learned, LostEvents, Mark, MergeApproved, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased, MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan, NightEnded, NoticeDelivered, NoticeFailed, PauseLifted, PauseSet, PhaseChanged, RedirectUndone, RepairWay, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SettingsLoaded, SetupPassed, SetupStarted, SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen, TargetSettled, TaskSet, UndoRecorded, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared, WarningRaised, WorkRescued, WorkSaved, WorktreeReady,
 };
 use crate::domain::hook::{HookName, HookSettings};
 use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, RunId};
@@ -239,6 +241,7 @@ fn attempt_samples() -> Vec<Event> {
             base: oid(1),
             head: oid(2),
             warm: false,
+            setup: None,
         }),
         Event::IterationStarted(IterationStarted {
             agent: of(),
@@ -271,6 +274,7 @@ fn attempt_samples() -> Vec<Event> {
             agent: of(),
             head: oid(2),
             committed: true,
+            setup: None,
         }),
         Event::GatePassed(GatePassed {
             agent: of(),
@@ -488,6 +492,7 @@ fn merge_samples() -> Vec<Event> {
         Event::VerifyReady(VerifyReady {
             id: id(),
             warm: false,
+            setup: None,
         }),
         Event::VerifyStarted(VerifyStarted {
             id: id(),
@@ -820,6 +825,7 @@ fn samples() -> Vec<Event> {
     all.extend(hook_samples());
     all.extend(baseline_samples());
     all.extend(attention_samples());
+    all.extend(setup_samples());
     all
 }
 
@@ -901,6 +907,67 @@ fn hook_samples() -> Vec<Event> {
     ]
 }
 
+fn setup_samples() -> Vec<Event> {
+    let trees = [
+        SetupTree::Worktree { agent: agent(1) },
+        SetupTree::Merged { idea: idea(1) },
+        SetupTree::Target,
+    ];
+    let mut samples = vec![
+        Event::SettingsLoaded(SettingsLoaded {
+            hash: "00".into(),
+            settings: Box::new(Settings {
+                setup: vec!["npm ci".into()],
+                ..settings()
+            }),
+        }),
+        Event::WorktreeReady(WorktreeReady {
+            agent: agent(1),
+            base: oid(1),
+            head: oid(2),
+            warm: true,
+            setup: Some("0123".into()),
+        }),
+        Event::AttemptSealed(AttemptSealed {
+            agent: agent(1),
+            head: oid(2),
+            committed: false,
+            setup: Some("0123".into()),
+        }),
+        Event::BaselineReady(BaselineReady {
+            commit: oid(3),
+            warm: true,
+            setup: Some("0123".into()),
+        }),
+        Event::VerifyReady(VerifyReady {
+            id: idea(1),
+            warm: true,
+            setup: Some("0123".into()),
+        }),
+    ];
+    for (id, tree) in (13..).zip(trees) {
+        samples.push(Event::SetupStarted(SetupStarted {
+            tree: tree.clone(),
+            index: 0,
+            run: run("ed-001-s1"),
+        }));
+        samples.push(Event::SetupPassed(SetupPassed {
+            tree: tree.clone(),
+            index: 0,
+            last: id == 13,
+        }));
+        samples.push(Event::EffectRequested(EffectRequested {
+            id: EffectId(id),
+            effect: call_of(Purpose::Setup {
+                tree,
+                index: 0,
+                command: "npm ci".into(),
+            }),
+        }));
+    }
+    samples
+}
+
 fn baseline_samples() -> Vec<Event> {
     let failed = BaselineFailed {
         commit: Some(oid(3)),
@@ -925,6 +992,7 @@ fn baseline_samples() -> Vec<Event> {
         Event::BaselineReady(BaselineReady {
             commit: oid(3),
             warm: false,
+            setup: None,
         }),
         Event::BaselineStarted(BaselineStarted {
             index: 0,

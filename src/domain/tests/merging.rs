@@ -9,14 +9,13 @@ use crate::domain::lifecycle::{AttemptPhase, MergePhase};
 use crate::domain::observation::RunEndKind;
 use crate::domain::outcome::{
     BuildMergeOutcome, FailureKind, FinishResolutionOutcome, LeftOut, ResolutionStarted,
-    VerifyReady,
 };
 use crate::domain::signal::Signal;
 use crate::domain::state::checkpoint::Reason;
 use crate::domain::state::{IdeaStatus, Task, Waits};
 use crate::domain::testkit::outcomes::{
     built, conflicted, land_blocked, prepared, resolution_finished, resolution_started, sealed,
-    still_conflicted, target_moved, target_rewritten,
+    still_conflicted, target_moved, target_rewritten, verify_ready,
 };
 use crate::domain::testkit::scenario::{checkpoint, exit};
 use crate::domain::testkit::{Scenario, agent, idea, oid, profile};
@@ -631,7 +630,7 @@ fn the_merge_worktree_has_one_user_also_after_a_torn_log() {
     s.answer("seal", sealed(5, false));
     s.check(exit(0));
     assert_eq!(s.entry(2).phase, MergePhase::Queued);
-    s.answer("prepareVerify", VerifyReady { warm: true });
+    s.answer("prepareVerify", verify_ready());
     assert_eq!(s.entry(2).phase, MergePhase::Building);
 }
 
@@ -643,8 +642,7 @@ fn nothing_lands_while_a_checkpoint_is_being_made() {
         name: "one".parse().unwrap(),
     });
     s.answer("buildMerge", built(7, 1));
-    s.answer("prepareVerify", VerifyReady { warm: true })
-        .check(exit(0));
+    s.answer("prepareVerify", verify_ready()).check(exit(0));
     assert_eq!(s.entry(1).phase, MergePhase::Landing);
     assert_eq!(s.pending("land"), None);
     s.answer(

@@ -22,6 +22,7 @@ mod review;
 mod rollback;
 mod scale;
 mod sessions;
+mod setup;
 mod stuck;
 mod table;
 mod torn_batches;

@@ -588,7 +588,7 @@ fn all_transitions_of_an_attempt() {
     ];
     assert_snapshot!(transitions!(attempt::Machine, phases, inputs), @r"
     Queued: 
-    Preparing: Prepared -> Starting, Stop -> Stopping, Fail -> Failed, Release -> Released
+    Preparing: Prepared -> Starting, Hold -> Preparing, Stop -> Stopping, Fail -> Failed, Release -> Released
     Starting: Started -> Working, Hold -> Backoff, Stop -> Stopping, Fail -> Failed, Release -> Released
     Working: Hold -> Backoff, SaidComplete -> Gating, NeedsHuman -> WaitingForHuman, GatePassed -> ReadyToMerge, Stop -> Stopping, Fail -> Failed, Release -> Released
     Gating: Hold -> Backoff, GatePassed -> ReadyToMerge, Stop -> Stopping, Fail -> Failed, Release -> Released

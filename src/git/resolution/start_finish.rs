@@ -331,7 +331,9 @@ impl Repo {
             .filter(|entry| entry.kind == Kind::Nested)
             .map(|entry| entry.path)
             .collect();
-        add_all(worktree.git(self).long(), &nested).ok()?;
+        let copies = self.exposed_copies(worktree)?;
+        let git = worktree.git(self).long();
+        add_all(git, nested.iter().chain(&copies)).ok()?;
         let tree = read_oid(&worktree.git(self).arg("write-tree").ok()?)?;
         let signature = want.identity.signature(want.time)?;
         let parents: Vec<Oid> = std::iter::once(tip).chain(heads.iter().copied()).collect();

@@ -184,8 +184,9 @@ impl Repo {
         if nothing_new && index_is_plain(worktree) {
             return Ok(None);
         }
-        let nested: Vec<_> = nested.iter().map(|entry| entry.path.clone()).collect();
-        add_all(worktree.git(self).long(), &nested)
+        let copies = self.exposed_copies(worktree)?;
+        let nested = nested.iter().map(|entry| &entry.path);
+        add_all(worktree.git(self).long(), nested.chain(&copies))
             .ok()
             .map_err(|error| recognise_corrupt_index(worktree, error))?;
         crash::point("git.seal.after-add");

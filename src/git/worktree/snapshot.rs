@@ -201,7 +201,8 @@ impl Repo {
             remove::file(&index).at("delete", &index)?;
             return self.tree_of(head);
         }
-        add_all(with_index(), &nested).ok()?;
+        let copies = self.exposed_copies(worktree)?;
+        add_all(with_index(), nested.iter().chain(&copies)).ok()?;
         let tree = read_oid(&with_index().arg("write-tree").ok()?)?;
         remove::file(&index).at("delete", &index)?;
         Ok(tree)
@@ -273,10 +274,13 @@ fn last_logged(worktree: &Worktree) -> Option<Oid> {
     oids.into_iter().flatten().find(|oid| !oid.is_zero())
 }
 
-/// Adds everything except ignored files and the given nested repositories, which git would record
-/// as commits that nobody else has.
-pub(crate) fn add_all<'a>(git: Git<'a>, nested: &[PathBuf]) -> Git<'a> {
-    let without = nested.iter().map(|path| {
+/// Adds everything except ignored files and these paths: nested repositories, which git would
+/// record as commits that nobody else has, and copies of a person's local files.
+pub(crate) fn add_all<'a, 'p>(
+    git: Git<'a>,
+    except: impl IntoIterator<Item = &'p PathBuf>,
+) -> Git<'a> {
+    let without = except.into_iter().map(|path| {
         let mut word = OsString::from(":(exclude,top,literal)");
         word.push(path);
         word

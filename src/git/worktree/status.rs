@@ -164,9 +164,16 @@ impl Repo {
     }
 }
 
-/// Runs `git status` with a prepared command.
+/// Runs `git status` with a prepared command. Copies of a person's local files are no work, even
+/// where the branch does not ignore them.
 pub(crate) fn status_by(worktree: &Worktree, git: Git<'_>) -> Result<Vec<Entry>, GitError> {
-    records(&run_status(worktree, git)?).map(parse).collect()
+    let copies = worktree.copies()?;
+    let is_work = |entry: &Entry| entry.kind != Kind::Untracked || !copies.contains(&entry.path);
+    let output = run_status(worktree, git)?;
+    records(&output)
+        .map(parse)
+        .filter(|entry| entry.as_ref().map_or(true, is_work))
+        .collect()
 }
 
 fn run_status(worktree: &Worktree, git: Git<'_>) -> Result<Output, GitError> {

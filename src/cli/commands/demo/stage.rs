@@ -71,12 +71,12 @@ fn set_up(root: &Path, agents: u16, pace: Pace) -> Result<(), CliError> {
         ..Choices::default()
     };
     let detected = Detected {
-        agents: vec![],
         quality: vec![FoundCommand {
             command: CHECK.into(),
             because: "the demo".into(),
             runnable: true,
         }],
+        ..Detected::default()
     };
     let refused = |error| CliError::refused(format!("cannot set the demo up: {error}"));
     let plan = plan_init(&choices, &detected).map_err(refused)?;

@@ -9,13 +9,14 @@ use super::run_end::{
     counts, failure_of, is_asked_to_end, is_complete, is_stopped, iteration_ended, run_ended,
 };
 use super::stuck;
-use crate::domain::decide::broken_commands::{self, CheckedTree};
+use crate::domain::decide::broken_commands::{self, CheckCommand, CheckedTree, CommandKind};
 use crate::domain::decide::decision::{End, Plan, shorten};
 use crate::domain::decide::environment_faults::{self, nobodys_fault, release, release_or_fail};
 use crate::domain::decide::ideas::cancelled;
 use crate::domain::decide::merge::conflict;
-use crate::domain::decide::merge::outcomes::{LOST_RUNS, is_current};
-use crate::domain::effect;
+use crate::domain::decide::merge::outcomes::LOST_RUNS;
+use crate::domain::decide::setup;
+use crate::domain::effect::{self, SetupTree};
 use crate::domain::event::{
     AttemptSealed, EndingAsked, GateFailed, GatePassed, IterationJudged, RunStarted, TargetSeen,
     WorktreeReady,
@@ -48,19 +49,27 @@ pub(crate) fn prepared(
         return;
     };
     match outcome {
-        Ok(WorktreePrepared { head, base, warm }) => {
+        Ok(WorktreePrepared {
+            head,
+            base,
+            warm,
+            setup,
+        }) => {
+            let setup = setup::prepared(plan, &attempt.worktree, warm, &setup);
+            let is_ready = setup.is_none();
             plan.emit(WorktreeReady {
                 agent: agent.clone(),
                 base: base.clone(),
                 head,
                 warm,
+                setup,
             });
             if effect.from.is_none() {
                 first_sight_of_target(plan, &base);
             }
             environment_faults::over(plan);
             // An ending attempt ends now that nothing is in progress.
-            if attempt.ending.is_none() {
+            if attempt.ending.is_none() && is_ready {
                 plan.move_attempt(agent, AttemptInput::Prepared);
             }
         }
@@ -246,8 +255,7 @@ pub(crate) fn gate_over(
     plan: &mut Plan<'_>,
     agent: &AgentId,
     run: &RunId,
-    index: usize,
-    command: &str,
+    command: CheckCommand<'_>,
     outcome: &Result<RunEnd, Failure>,
 ) {
     let end = run_ended(plan, run, outcome);
@@ -257,28 +265,26 @@ pub(crate) fn gate_over(
     if let Some(trouble) = outcome.as_ref().err().and_then(nobodys_fault) {
         return release(plan, agent, trouble);
     }
-    // The quality commands have changed: the new gate starts from its first command.
-    if attempt.gate_next != index || !is_current(plan.state, index, command) {
+    // The commands have changed: the new gate starts from its first command.
+    if !command.is_next(plan.state, attempt.setup.as_deref(), attempt.gate_next) {
         return;
     }
     let stopped = is_stopped(plan.state, run, &end.how);
     let tree = CheckedTree::Worktree(agent, &attempt.idea);
     // It runs again when a person has resumed the swarm.
-    if !stopped && broken_commands::hold(plan, &tree, index, command, &end.how) {
+    if !stopped && broken_commands::hold(plan, &tree, command, &end.how) {
         return;
     }
     match failure_of(&end.how) {
-        None if matches!(end.how, RunEndKind::Exited { .. }) => plan.emit(GatePassed {
-            agent: agent.clone(),
-            index,
-        }),
+        None if matches!(end.how, RunEndKind::Exited { .. }) => gate_passed(plan, agent, command),
         None if end.how == RunEndKind::Lost && attempt.lost_runs + 1 >= LOST_RUNS => {
+            let command = command.command;
             let why = format!("the runner of `{command}` was killed {LOST_RUNS} times in a row");
             fail(plan, agent, why);
         }
         Some(how) if !stopped => {
             let feedback = Feedback {
-                command: command.to_owned(),
+                command: command.command.to_owned(),
                 how,
                 run: Some(run.clone()),
                 merged: false,
@@ -292,6 +298,17 @@ pub(crate) fn gate_over(
         }
         // Stopped or lost: not judged; it runs again when the swarm continues.
         _ => {}
+    }
+}
+
+fn gate_passed(plan: &mut Plan<'_>, agent: &AgentId, command: CheckCommand<'_>) {
+    let (agent, index) = (agent.clone(), command.index);
+    match (command.kind, plan.state.settings.as_deref()) {
+        (CommandKind::Quality, _) => plan.emit(GatePassed { agent, index }),
+        (CommandKind::Setup, Some(settings)) => {
+            setup::pass(plan, SetupTree::Worktree { agent }, index, settings);
+        }
+        (CommandKind::Setup, None) => {}
     }
 }
 
@@ -328,10 +345,15 @@ pub(crate) fn sealed(
         return;
     };
     match outcome {
-        Ok(SealOutcome::Sealed { head, committed }) => plan.emit(AttemptSealed {
+        Ok(SealOutcome::Sealed {
+            head,
+            committed,
+            setup: key,
+        }) => plan.emit(AttemptSealed {
             agent: agent.clone(),
             head,
             committed,
+            setup: setup::due(plan.state, &attempt.worktree, true, key.as_deref()),
         }),
         Ok(SealOutcome::Unsealable { message }) => {
             let feedback = Feedback {

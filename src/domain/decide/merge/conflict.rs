@@ -121,6 +121,7 @@ fn caught_up(plan: &mut Plan<'_>, id: &IdeaId, outcome: Result<ResolutionStarted
                     base: base.clone(),
                     head,
                     warm: true,
+                    setup: None,
                 });
             }
         }

@@ -10,11 +10,12 @@ use super::review;
 use crate::domain::command::TargetChoice;
 use crate::domain::decide::attempt::outcomes::{ask_end, fail};
 use crate::domain::decide::attempt::run_end::{failure_of, is_stopped, run_ended};
-use crate::domain::decide::broken_commands::{self, CheckedTree};
+use crate::domain::decide::broken_commands::{self, CheckCommand, CheckedTree, CommandKind};
 use crate::domain::decide::decision::{End, Plan, few, shorten};
 use crate::domain::decide::environment_faults::nobodys_fault;
 use crate::domain::decide::ideas::known;
-use crate::domain::effect::{self, Effect};
+use crate::domain::decide::setup;
+use crate::domain::effect::{self, Effect, SetupTree};
 use crate::domain::event::{
     self, ConflictSettled, IdeaLanded, MergeBuilt, MergeReleased, MergeReturned, TargetRewritten,
     TargetSeen, TargetSettled, VerifyPassed, WorktreeReady,
@@ -27,6 +28,7 @@ use crate::domain::outcome::{
 };
 use crate::domain::rejection::Rejection;
 use crate::domain::settings::Settings;
+use crate::domain::state::setup::VERIFY_TREE;
 use crate::domain::state::{AttemptEnd, Ending, Feedback, IdeaStatus, MergeEntry, State, Waits};
 
 /// Time until a merge checks again whether a checkout is still blocked.
@@ -102,6 +104,7 @@ fn brought_over(plan: &mut Plan<'_>, entry: &MergeEntry, base: Oid, head: Oid) {
         base,
         head,
         warm: true,
+        setup: None,
     });
     plan.move_merge(&entry.idea, MergeInput::Requeue);
 }
@@ -167,9 +170,10 @@ pub(crate) fn verify_ready(
         return;
     }
     match outcome {
-        Ok(VerifyReady { warm }) => {
+        Ok(VerifyReady { warm, setup }) => {
+            let setup = setup::prepared(plan, VERIFY_TREE, warm, &setup);
             let id = id.clone();
-            plan.emit(event::VerifyReady { id, warm });
+            plan.emit(event::VerifyReady { id, warm, setup });
         }
         Err(failure) => cannot(plan, id, &failure),
     }
@@ -179,8 +183,7 @@ pub(crate) fn verify_over(
     plan: &mut Plan<'_>,
     id: &IdeaId,
     run: &RunId,
-    index: usize,
-    command: &str,
+    command: CheckCommand<'_>,
     outcome: &Result<RunEnd, Failure>,
 ) {
     let end = run_ended(plan, run, outcome);
@@ -192,28 +195,26 @@ pub(crate) fn verify_over(
     {
         return cannot(plan, id, failure);
     }
-    // The quality commands have changed: the new gate starts from its first command.
-    if entry.verify_next != index || !is_current(plan.state, index, command) {
+    // The commands have changed: the new gate starts from its first command.
+    if !command.is_next(plan.state, entry.setup.as_deref(), entry.verify_next) {
         return;
     }
     let stopped = is_stopped(plan.state, run, &end.how);
     let tree = CheckedTree::Merged(id);
-    if !stopped && broken_commands::hold(plan, &tree, index, command, &end.how) {
+    if !stopped && broken_commands::hold(plan, &tree, command, &end.how) {
         plan.move_merge(id, MergeInput::Requeue);
         return;
     }
     match failure_of(&end.how) {
-        None if matches!(end.how, RunEndKind::Exited { .. }) => plan.emit(VerifyPassed {
-            id: id.clone(),
-            index,
-        }),
+        None if matches!(end.how, RunEndKind::Exited { .. }) => passed(plan, id, command),
         None if end.how == RunEndKind::Lost && entry.lost_runs + 1 >= LOST_RUNS => {
+            let command = command.command;
             let why = format!("the runner of `{command}` was killed {LOST_RUNS} times in a row");
             cannot(plan, id, &Failure::other(why));
         }
         Some(how) if !stopped => {
             let feedback = Feedback {
-                command: command.to_owned(),
+                command: command.command.to_owned(),
                 how,
                 run: Some(run.clone()),
                 merged: true,
@@ -227,16 +228,15 @@ pub(crate) fn verify_over(
     }
 }
 
-/// Whether this is still the quality command at this index.
-pub(crate) fn is_current(state: &State, index: usize, command: &str) -> bool {
-    let commands = state
-        .settings
-        .as_ref()
-        .map(|settings| &settings.quality_commands);
-    commands
-        .and_then(|commands| commands.get(index))
-        .map(String::as_str)
-        == Some(command)
+fn passed(plan: &mut Plan<'_>, id: &IdeaId, command: CheckCommand<'_>) {
+    let (id, index) = (id.clone(), command.index);
+    match (command.kind, plan.state.settings.as_deref()) {
+        (CommandKind::Quality, _) => plan.emit(VerifyPassed { id, index }),
+        (CommandKind::Setup, Some(settings)) => {
+            setup::pass(plan, SetupTree::Merged { idea: id }, index, settings);
+        }
+        (CommandKind::Setup, None) => {}
+    }
 }
 
 /// The merged tree failed: returns the work to its agent, a limited number of times.

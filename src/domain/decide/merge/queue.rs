@@ -6,8 +6,8 @@
 
 use crate::domain::decide::advance::may_merge;
 use crate::domain::decide::decision::Plan;
-use crate::domain::decide::hooks;
-use crate::domain::effect::{self, Effect, Purpose};
+use crate::domain::decide::{hooks, setup};
+use crate::domain::effect::{self, Effect, Purpose, SetupTree};
 use crate::domain::event::VerifyStarted;
 use crate::domain::ids::{IdeaId, Oid};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase, MergeInput, MergePhase};
@@ -120,7 +120,8 @@ pub(crate) fn title_of(state: &State, id: &IdeaId) -> String {
     format!("{}...", short.trim_end())
 }
 
-/// Runs the quality commands on the merged tree, unless the same two commits passed before.
+/// Runs the setup, if it is due, and the quality commands on the merged tree, unless the same two
+/// commits passed before.
 pub(crate) fn verify(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
     let Some(entry) = idle_in(state, MergePhase::Verifying) else {
@@ -130,8 +131,12 @@ pub(crate) fn verify(plan: &mut Plan<'_>, settings: &Settings) {
         plan.move_merge(&entry.idea, MergeInput::Verified);
         return;
     };
-    if !may_merge(state) || state.is_command_broken(entry.verify_next) {
+    let due = entry.setup.as_deref();
+    if !may_merge(state) || state.is_command_broken(due, entry.verify_next) {
         plan.move_merge(&entry.idea, MergeInput::Requeue);
+    } else if let (true, Some(due)) = (entry.checked_out, due) {
+        let idea = entry.idea.clone();
+        setup::start(plan, SetupTree::Merged { idea }, due, settings);
     } else if entry.checked_out {
         start_verify(plan, entry, command, settings);
     } else if let Some(commit) = &entry.commit {

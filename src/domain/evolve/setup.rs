@@ -1,0 +1,85 @@
+//! Folds the setup of worktrees.
+
+use super::attempt::{begin_run, with_attempt};
+use super::merge::with_entry;
+use crate::domain::effect::SetupTree;
+use crate::domain::event::{SetupPassed, SetupStarted};
+use crate::domain::settings::Settings;
+use crate::domain::state::State;
+use crate::domain::state::setup::{SetupDue, VERIFY_TREE};
+
+/// The setup that a tree needs now. What was set up there before no longer holds.
+pub(super) fn require(
+    state: &mut State,
+    worktree: &str,
+    key: Option<&str>,
+) -> Option<Box<SetupDue>> {
+    let due = key.map(SetupDue::new);
+    if due.is_some() {
+        state.setups.remove(worktree);
+    }
+    due
+}
+
+pub(super) fn start(state: &mut State, started: &SetupStarted) {
+    state.counters.runs += 1;
+    let run = &started.run;
+    match &started.tree {
+        SetupTree::Worktree { agent } => {
+            with_attempt(state, agent, |attempt| begin_run(attempt, run));
+        }
+        SetupTree::Merged { idea } => {
+            with_entry(state, idea, |entry| entry.run = Some(run.clone()));
+        }
+        SetupTree::Target => {
+            if let Some(check) = &mut state.swarm.baseline.checking {
+                check.run = Some(run.clone());
+            }
+        }
+    }
+}
+
+pub(super) fn pass(state: &mut State, passed: &SetupPassed) {
+    let (worktree, due) = match &passed.tree {
+        SetupTree::Worktree { agent } => match state.agents.get_mut(agent) {
+            Some(attempt) => (attempt.worktree.clone(), &mut attempt.setup),
+            None => return,
+        },
+        SetupTree::Merged { idea } => {
+            match state.queue.iter_mut().find(|entry| entry.idea == *idea) {
+                Some(entry) => (VERIFY_TREE.to_owned(), &mut entry.setup),
+                None => return,
+            }
+        }
+        SetupTree::Target => match &mut state.swarm.baseline.checking {
+            Some(check) => (VERIFY_TREE.to_owned(), &mut check.setup),
+            None => return,
+        },
+    };
+    if !passed.last {
+        if let Some(due) = due {
+            due.next = passed.index + 1;
+            due.tries = 0;
+        }
+    } else if let Some(done) = due.take().filter(|due| !due.key.is_empty()) {
+        state.setups.insert(worktree, done.key);
+    }
+}
+
+/// Another setup is configured: nothing is set up, and one that is due begins anew.
+pub(super) fn configure(state: &mut State, before: &Settings, now: &Settings) {
+    if before.setup == now.setup {
+        return;
+    }
+    state.setups.clear();
+    let begin_anew = |due: &mut Option<Box<SetupDue>>| {
+        let needed = due.is_some() && !now.setup.is_empty();
+        *due = needed.then(|| SetupDue::new(""));
+    };
+    for attempt in state.agents.values_mut() {
+        begin_anew(&mut attempt.setup);
+    }
+    for entry in &mut state.queue {
+        begin_anew(&mut entry.setup);
+    }
+}

@@ -1,0 +1,138 @@
+//! Remembers which ignored files of the person's checkout were copied into a worktree, so that none
+//! of them is ever committed.
+//!
+//! Invariant: a path is in the note before its file is in the worktree, and stays there as long as
+//! the file does. The note has paths only. It lies beside the worktree's index, where it also
+//! protects copies of an older configuration.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use git2::Oid;
+
+use crate::git::error::{At, GitError};
+use crate::git::exec::command::Git;
+use crate::git::objects::names::path_of;
+use crate::git::repo::Repo;
+use crate::git::worktree::registry::Worktree;
+
+/// The note: paths, each followed by NUL.
+const NOTE: &str = "swarm-copies";
+
+/// What git says about a path in a checkout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PathStatus {
+    /// Ignored, and not tracked.
+    Ignored,
+    /// Tracked, or a folder with tracked files.
+    Tracked,
+    /// Neither tracked nor ignored.
+    Untracked,
+}
+
+impl Repo {
+    /// What git says about a path in the person's checkout.
+    pub fn path_status(&self, path: &str) -> Result<PathStatus, GitError> {
+        status_of(path, || self.git())
+    }
+
+    /// What git says about a path in a worktree.
+    pub fn path_status_in(&self, name: &str, path: &str) -> Result<PathStatus, GitError> {
+        let worktree = self.worktree(name)?;
+        status_of(path, || worktree.git(self))
+    }
+
+    /// Remembers that these files are copied into a worktree. Copies of earlier calls stay
+    /// remembered while their files are there.
+    pub fn note_copies(&self, name: &str, paths: &[String]) -> Result<(), GitError> {
+        let worktree = self.worktree(name)?;
+        let mut copies: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
+        let before = worktree.copies()?;
+        let is_there = |path: &PathBuf| fs::symlink_metadata(worktree.path.join(path)).is_ok();
+        for path in before.iter().filter(|path| is_there(path)) {
+            if !copies.contains(path) {
+                copies.push(path.clone());
+            }
+        }
+        if copies == before {
+            return Ok(());
+        }
+        let mut note = Vec::new();
+        for path in &copies {
+            note.extend_from_slice(path.as_os_str().as_encoded_bytes());
+            note.push(0);
+        }
+        let file = worktree.git_dir.join(NOTE);
+        let draft = worktree.git_dir.join(format!("{NOTE}.new"));
+        fs::write(&draft, note).at("write", &draft)?;
+        fs::rename(&draft, &file).at("rename", &draft)
+    }
+
+    /// Copies in a worktree that its branch does not ignore, so that `git add` would take them.
+    pub(crate) fn exposed_copies(&self, worktree: &Worktree) -> Result<Vec<PathBuf>, GitError> {
+        let copies = worktree.copies()?;
+        if copies.is_empty() {
+            return Ok(copies);
+        }
+        let listed = worktree
+            .git(self)
+            .args(["ls-files", "-z", "--others", "--exclude-standard"])
+            .paths(&copies)
+            .ok()?;
+        Ok(listed.pieces().map(path_of).collect())
+    }
+
+    /// Those of these paths that `head` has and `base` has not.
+    pub fn added_paths(
+        &self,
+        head: Oid,
+        base: Oid,
+        paths: &[String],
+    ) -> Result<Vec<String>, GitError> {
+        let library = self.library()?;
+        let tree = |commit: Oid| {
+            let commit = library.find_commit(commit);
+            commit.and_then(|commit| commit.tree())
+        };
+        let read = GitError::library(format!("read the files of {head}"));
+        let (new, old) = tree(head)
+            .and_then(|new| Ok((new, tree(base)?)))
+            .map_err(read)?;
+        let has = |tree: &git2::Tree<'_>, path: &String| tree.get_path(Path::new(path)).is_ok();
+        let added = paths
+            .iter()
+            .filter(|path| has(&new, path) && !has(&old, path));
+        Ok(added.cloned().collect())
+    }
+}
+
+fn status_of<'a>(path: &str, git: impl Fn() -> Git<'a>) -> Result<PathStatus, GitError> {
+    let tracked = git().args(["ls-files", "-z", "--cached"]).paths([path]);
+    if tracked.ok()?.pieces().next().is_some() {
+        return Ok(PathStatus::Tracked);
+    }
+    let asked = git().args(["check-ignore", "--quiet", "--"]).arg(path);
+    let answer = asked.run()?;
+    match answer.code {
+        0 => Ok(PathStatus::Ignored),
+        1 => Ok(PathStatus::Untracked),
+        _ => Err(answer.failure()),
+    }
+}
+
+impl Worktree {
+    /// Paths of the files that were copied into it.
+    pub(crate) fn copies(&self) -> Result<Vec<PathBuf>, GitError> {
+        let note = self.git_dir.join(NOTE);
+        match fs::read(&note) {
+            Ok(bytes) => Ok(bytes
+                .split(|byte| *byte == 0)
+                .filter(|path| !path.is_empty())
+                .map(path_of)
+                .collect()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(GitError::io("read", &note, error)),
+        }
+    }
+}

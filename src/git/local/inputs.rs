@@ -1,0 +1,40 @@
+//! Finds the files that the setup of a worktree depends on.
+//!
+//! Invariant: reads only. Ignored files do not count: the setup itself may write them.
+
+use std::path::PathBuf;
+
+use crate::git::error::GitError;
+use crate::git::objects::names::path_of;
+use crate::git::repo::Repo;
+
+impl Repo {
+    /// Paths in a worktree that match one of these patterns, sorted. A pattern starts at the root;
+    /// `*` and `?` match within one folder, `**/` matches any folders.
+    pub fn matching_files(
+        &self,
+        name: &str,
+        patterns: &[String],
+    ) -> Result<Vec<PathBuf>, GitError> {
+        if patterns.is_empty() {
+            return Ok(Vec::new());
+        }
+        let worktree = self.worktree(name)?;
+        let listed = worktree
+            .git(self)
+            .long()
+            .args(["ls-files", "-z", "--cached", "--others"])
+            .args(["--exclude-standard", "--"])
+            .args(
+                patterns
+                    .iter()
+                    .map(|pattern| format!(":(top,glob){pattern}")),
+            )
+            .ok()?;
+        let mut paths: Vec<PathBuf> = listed.pieces().map(path_of).collect();
+        paths.sort();
+        // A file in conflict is listed once for each side.
+        paths.dedup();
+        Ok(paths)
+    }
+}

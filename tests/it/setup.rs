@@ -1,0 +1,361 @@
+//! The setup of worktrees, and the local files that are copied into them.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::harness::{PATIENCE, Sandbox};
+
+/// Installs what the lock file names, and notes that it did.
+const INSTALL: &str = "echo \"${SWARM_AGENT-merge} $SWARM_WORKTREE\" >>\"$NOTES/installed\"; \
+    mkdir -p deps; cp lock.txt deps/";
+/// Passes only where the present lock file is installed.
+const CHECK: &str = "cmp lock.txt deps/lock.txt";
+
+fn notes(sandbox: &Sandbox, command: &str) -> String {
+    let out = sandbox.path("out");
+    command.replace("$NOTES", &out.display().to_string())
+}
+
+/// A project whose dependencies an install script fetches.
+fn project(changes: &Value) -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("lock.txt", "one\n");
+    sandbox.write(".gitignore", "/deps/\n/.env\n");
+    sandbox.commit("A lock file");
+    sandbox.set_up();
+    configure(&sandbox, INSTALL, changes);
+    sandbox
+}
+
+fn configure(sandbox: &Sandbox, install: &str, changes: &Value) {
+    let mut config = json!({
+        "worktree": {"setup": [notes(sandbox, install)], "setupInputs": ["lock.txt"]},
+        "qualityCommands": [CHECK],
+        "checks": {"baseline": "require"},
+    });
+    for (key, value) in changes.as_object().unwrap() {
+        config[key] = value.clone();
+    }
+    sandbox.configure(&config);
+}
+
+fn iterations(sandbox: &Sandbox) -> usize {
+    sandbox.logged("iterationStarted").len()
+}
+
+/// The worktree of the only agent.
+fn worktree(sandbox: &Sandbox) -> PathBuf {
+    let status = sandbox.status();
+    sandbox
+        .repo()
+        .join(status["agents"][0]["worktree"].as_str().unwrap())
+}
+
+#[test]
+fn worktrees_and_the_merged_tree_are_set_up_before_they_are_used() {
+    let sandbox = project(&json!({}));
+    let id = sandbox.idea("cmp lock.txt deps/lock.txt || exit 1; write a.txt x; say COMPLETE");
+    assert_eq!(sandbox.run_until_idle(), 0);
+    assert_eq!(sandbox.idea_status(&id), "done");
+    assert_eq!(iterations(&sandbox), 1);
+    let installed = sandbox.notes("installed");
+    assert!(
+        installed.iter().any(|line| line.starts_with("ed-001 ")),
+        "{installed:?}"
+    );
+    assert!(
+        installed.iter().any(|line| line.starts_with("merge ")),
+        "{installed:?}"
+    );
+    // Its output is a run like any other.
+    let run = sandbox.logged("setupStarted")[0].data["run"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert!(
+        sandbox
+            .dot_swarm("runs")
+            .join(run)
+            .join("exit.json")
+            .exists()
+    );
+    sandbox.assert_log_sound();
+}
+
+#[test]
+fn a_dependency_that_an_agent_adds_is_installed_before_its_checks() {
+    let sandbox = project(&json!({}));
+    let id = sandbox.idea("write lock.txt two; say COMPLETE");
+    assert_eq!(sandbox.run_until_idle(), 0);
+    assert_eq!(sandbox.idea_status(&id), "done");
+    assert_eq!(iterations(&sandbox), 1, "its check did not fail first");
+    assert_eq!(sandbox.file_at("main", "lock.txt").trim(), "two");
+    let of_agent = |line: &&String| line.starts_with("ed-001 ");
+    let installed = sandbox.notes("installed");
+    assert_eq!(
+        installed.iter().filter(of_agent).count(),
+        2,
+        "{installed:?}"
+    );
+}
+
+#[test]
+fn a_dependency_that_cannot_be_installed_goes_back_to_its_agent() {
+    let sandbox = project(&json!({}));
+    let install = "grep -q broken lock.txt && { echo no such package >&2; exit 4; }; ";
+    configure(&sandbox, &format!("{install}{INSTALL}"), &json!({}));
+    let id = sandbox.idea(
+        "if iteration 1; then write lock.txt broken; else grep -q 'no such package' \
+        \"$SWARM_PROMPT_FILE\" || exit 9; write lock.txt two; fi; say COMPLETE",
+    );
+    assert_eq!(sandbox.run_until_idle(), 0);
+    assert_eq!(sandbox.idea_status(&id), "done");
+    assert_eq!(iterations(&sandbox), 2);
+}
+
+#[test]
+fn a_setup_that_fails_costs_no_iteration() {
+    let sandbox = project(&json!({}));
+    configure(&sandbox, "echo no registry >&2; exit 3", &json!({}));
+    let id = sandbox.idea("write a.txt x; say COMPLETE");
+    let daemon = sandbox.spawn_daemon(&["--until-idle"]);
+    assert_eq!(daemon.wait_exit(PATIENCE), 6);
+    let said = daemon.output();
+    let words = "the setup command `echo no registry >&2; exit 3` fails on main";
+    assert!(
+        said.contains(words) && said.contains("no registry"),
+        "{said}"
+    );
+    drop(daemon);
+    // Where only the agent's worktree cannot be set up, the swarm pauses.
+    configure(
+        &sandbox,
+        "case $PWD in */worktrees/.merge|*/verify) ;; *) no-such-program;; esac",
+        &json!({
+            "qualityCommands": ["true"],
+        }),
+    );
+    let daemon = sandbox.start();
+    let need = sandbox.wait_needs_you("paused");
+    let why = need["message"].as_str().unwrap();
+    assert!(
+        why.contains("exit code 127") && why.contains("worktree.setup"),
+        "{why}"
+    );
+    assert_eq!(iterations(&sandbox), 0);
+    let loaded = sandbox.logged("settingsLoaded").len();
+    configure(&sandbox, INSTALL, &json!({}));
+    sandbox.wait_for("the new configuration", || {
+        (sandbox.logged("settingsLoaded").len() > loaded).then_some(())
+    });
+    sandbox.swarm(&["resume"]).ok();
+    sandbox.wait_idea(&id, "done");
+    daemon.stop();
+    assert_eq!(iterations(&sandbox), 1);
+}
+
+#[test]
+fn a_killed_daemon_and_a_killed_runner_leave_a_setup_that_is_finished() {
+    let sandbox = project(&json!({"checks": {"baseline": "off"}}));
+    let wait = ": >\"$NOTES/here\"; until [ -e \"$NOTES/go\" ]; do sleep 0.05; done; ";
+    configure(
+        &sandbox,
+        &format!("{wait}{INSTALL}"),
+        &json!({"checks": {"baseline": "off"}}),
+    );
+    let id = sandbox.idea("cmp lock.txt deps/lock.txt || exit 1; write a.txt x; say COMPLETE");
+    let here = sandbox.path("out").join("here");
+    let begun = |sandbox: &Sandbox| {
+        sandbox.wait_for("the setup", || here.exists().then_some(()));
+        fs::remove_file(&here).unwrap();
+    };
+    // The daemon alone: the same run goes on.
+    let daemon = sandbox.start();
+    begun(&sandbox);
+    daemon.kill();
+    drop(daemon);
+    let daemon = sandbox.start();
+    assert_eq!(sandbox.logged("setupStarted").len(), 1);
+    // The runner, too: it runs again.
+    daemon.kill_everything();
+    drop(daemon);
+    let daemon = sandbox.start();
+    begun(&sandbox);
+    fs::write(sandbox.path("out").join("go"), "").unwrap();
+    sandbox.wait_idea(&id, "done");
+    daemon.stop();
+    assert_eq!(iterations(&sandbox), 1);
+    sandbox.assert_log_sound();
+}
+
+#[test]
+fn a_stop_during_a_setup_ends_it() {
+    let sandbox = project(&json!({"checks": {"baseline": "off"}}));
+    configure(
+        &sandbox,
+        ": >\"$NOTES/here\"; sleep 600",
+        &json!({"checks": {"baseline": "off"}}),
+    );
+    sandbox.idea("say COMPLETE");
+    let daemon = sandbox.start();
+    let here = sandbox.path("out").join("here");
+    sandbox.wait_for("the setup", || here.exists().then_some(()));
+    let agent = sandbox.status()["agents"][0].clone();
+    assert_eq!(agent["phase"], "preparing", "{agent}");
+    let logs = sandbox.swarm(&["agent", "logs", "ed-001"]);
+    assert_eq!(logs.code, 0, "{}", logs.stderr);
+    sandbox.swarm(&["agent", "stop", "ed-001"]).ok();
+    sandbox.wait_status("the end of the agent", |status| {
+        status["agents"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|it| it["id"] != "ed-001")
+    });
+    daemon.stop();
+    sandbox.assert_nothing_runs();
+}
+
+#[test]
+fn local_files_are_copied_with_their_mode_and_never_committed() {
+    let sandbox = project(&json!({}));
+    sandbox.write(".env", "TOKEN=sesame\n");
+    let env = sandbox.repo().join(".env");
+    fs::set_permissions(&env, fs::Permissions::from_mode(0o600)).unwrap();
+    configure(
+        &sandbox,
+        INSTALL,
+        &json!({
+            "worktree": {"copy": [".env"]}, "qualityCommands": ["true"],
+        }),
+    );
+    // The agent stops ignoring it, and leaves all of its work to swarm.
+    let id = sandbox.idea(
+        "grep -q TOKEN .env || exit 1; [ \"$(stat -c %a .env)\" = 600 ] || exit 2; write \
+        .gitignore /deps/; write a.txt x; hold it; say COMPLETE",
+    );
+    let daemon = sandbox.start();
+    sandbox.wait_held("it");
+    let copy = worktree(&sandbox).join(".env");
+    assert_eq!(fs::read_to_string(copy).unwrap(), "TOKEN=sesame\n");
+    sandbox.release("it");
+    sandbox.wait_idea(&id, "done");
+    daemon.stop();
+    let all = sandbox.git(&["log", "--all", "--name-only", "--format="]);
+    assert!(
+        all.contains("a.txt") && !all.lines().any(|line| line == ".env"),
+        "{all}"
+    );
+    for file in ["state/events.jsonl", "logs/daemon.jsonl"] {
+        let text = fs::read_to_string(sandbox.dot_swarm(file)).unwrap_or_default();
+        assert!(!text.contains("sesame"), "{file} has the secret");
+    }
+}
+
+/// What becomes of a project with such a file to copy.
+fn refused(path: &str, prepare: impl Fn(&Path), words: &str) {
+    let sandbox = project(&json!({}));
+    sandbox.write(".gitignore", "/deps/\n.env\nlink\nfolder/\n");
+    sandbox.commit("Ignore more");
+    prepare(&sandbox.repo());
+    sandbox.configure(&json!({"worktree": {"copy": [path]}}));
+    sandbox.idea("say COMPLETE");
+    let daemon = sandbox.start();
+    let need = sandbox.wait_needs_you("paused");
+    let why = need["message"].as_str().unwrap();
+    assert!(why.contains(words) && why.contains(path), "{why}");
+    daemon.stop();
+    assert_eq!(iterations(&sandbox), 0);
+}
+
+#[test]
+fn what_must_not_be_copied_is_refused() {
+    refused("lock.txt", |_| {}, "git tracks it");
+    refused(
+        "new.txt",
+        |repo| fs::write(repo.join("new.txt"), "x").unwrap(),
+        ".gitignore",
+    );
+    refused(
+        ".env",
+        |repo| symlink("/etc/hostname", repo.join(".env")).unwrap(),
+        "symbolic link",
+    );
+    refused(
+        "folder",
+        |repo| fs::create_dir(repo.join("folder")).unwrap(),
+        "a directory",
+    );
+    refused(
+        "link/secret",
+        |repo| symlink("/etc", repo.join("link")).unwrap(),
+        "symbolic link",
+    );
+}
+
+#[test]
+fn a_missing_file_is_a_standing_warning() {
+    let sandbox = project(&json!({}));
+    sandbox.configure(&json!({"worktree": {"copy": [".env"]}}));
+    let first = sandbox.idea("write a.txt x; say COMPLETE");
+    let daemon = sandbox.start();
+    sandbox.wait_idea(&first, "done");
+    let warned = |status: &Value| {
+        status["warnings"]
+            .to_string()
+            .contains("`.env` of worktree.copy")
+    };
+    assert!(warned(&sandbox.status()), "{}", sandbox.status());
+    sandbox.write(".env", "now\n");
+    let second = sandbox.idea("grep -q now .env || exit 1; write b.txt x; say COMPLETE");
+    sandbox.wait_idea(&second, "done");
+    assert!(!warned(&sandbox.status()));
+    daemon.stop();
+}
+
+#[test]
+fn paths_that_leave_the_repository_are_refused_by_the_configuration() {
+    let sandbox = project(&json!({}));
+    for path in [
+        "/etc/passwd",
+        "../x",
+        "a/../../x",
+        ".git/config",
+        ".swarm/state/token",
+        "a//b",
+    ] {
+        sandbox.configure(&json!({"worktree": {"copy": [path]}}));
+        let checked = sandbox.swarm(&["config", "check"]);
+        checked.refused(1, &["worktree.copy[0]", "inside the repository", path]);
+    }
+    sandbox.configure(&json!({"worktree": {"setpu": []}}));
+    let checked = sandbox.swarm(&["config", "check"]);
+    checked.refused(1, &["did you mean `setup`?"]);
+}
+
+#[test]
+fn init_proposes_the_setup_and_the_local_files() {
+    let sandbox = Sandbox::new();
+    sandbox.write("package.json", r#"{"scripts":{"test":"node --test"}}"#);
+    sandbox.write("package-lock.json", "{}");
+    sandbox.write(".gitignore", ".env\n");
+    sandbox.commit("A project");
+    sandbox.write(".env", "TOKEN=sesame\n");
+    let ran = sandbox.swarm(&["init", "--yes", "--agent", "demo"]);
+    ran.ok();
+    for words in [
+        "set up by       npm ci  (from package-lock.json)",
+        "copied          .env  (in your checkout, ignored by git)",
+        "`npm ci` fills node_modules, which git does not ignore",
+    ] {
+        assert!(ran.stderr.contains(words), "{words}: {}", ran.stderr);
+    }
+    let config: Value = serde_json::from_str(&sandbox.read(".swarm/config.json")).unwrap();
+    assert_eq!(
+        config["worktree"],
+        json!({"setup": ["npm ci"], "setupInputs": ["package-lock.json"], "copy": [".env"]})
+    );
+}
