@@ -29,8 +29,8 @@ pub(crate) use errors::{nearest, visible};
 pub use hooks::{Hook, HookName, OnCrash, OnTimeout};
 pub use layers::{Flag, Layered, Sources, VARIABLES, layer};
 pub use model::{
-    Adapter, Agents, Baseline, Budget, Checkpoints, Checks, Completion, Config, Limits, Merge,
-    Mode, Pricing, Profile, Shutdown,
+    Adapter, Agents, Baseline, Budget, Checkpoints, Checks, Completion, Config, KeepIgnored,
+    Limits, Merge, Mode, Pricing, Profile, Shutdown,
 };
 pub use read::{MAX_FILE_BYTES, environment, load};
 pub use show::Shown;

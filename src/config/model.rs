@@ -47,6 +47,8 @@ pub struct Config {
     /// counts as failed.
     #[schemars(range(min = 1, max = 1440))]
     pub quality_timeout_minutes: u32,
+    /// What swarm puts into the worktrees of agents, and into the one that checks merges.
+    pub worktree: Worktree,
     /// What swarm checks before work begins.
     pub checks: Checks,
     /// How finished work lands on the target branch.
@@ -82,6 +84,7 @@ impl Default for Config {
             completion: Completion::default(),
             quality_commands: Vec::new(),
             quality_timeout_minutes: 30,
+            worktree: Worktree::default(),
             checks: Checks::default(),
             merge: Merge::default(),
             checkpoints: Checkpoints::default(),
@@ -266,6 +269,33 @@ impl Default for Completion {
             auto_commit: true,
             resume: true,
         }
+    }
+}
+
+/// What swarm puts into the worktrees of agents, and into the one that checks merges.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Worktree {
+    /// Which ignored files (dependencies, build results) stay for the next idea in a worktree:
+    /// `true` for all, `false` for none, or patterns as in `.gitignore` for those that match.
+    /// Only the target branch's `.gitignore` files count. Merges are checked in a worktree of their
+    /// own, under the same setting.
+    pub keep_ignored: KeepIgnored,
+}
+
+/// Which ignored files stay for the next idea in a worktree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum KeepIgnored {
+    /// All or none.
+    All(bool),
+    /// Those that match one of the patterns.
+    Matching(#[schemars(inner(regex(pattern = NOT_BLANK)))] Vec<String>),
+}
+
+impl Default for KeepIgnored {
+    fn default() -> Self {
+        Self::All(true)
     }
 }
 

@@ -51,6 +51,7 @@ mod run_folder;
 mod service;
 mod short_ids;
 mod shutdown;
+mod stable_paths;
 mod steering;
 mod stuck;
 mod syscalls;

@@ -3,8 +3,9 @@
 use super::context::DriverContext;
 use super::failure::{oid, ours};
 use crate::daemon::actor::clock;
+use crate::daemon::files::settings::keep_ignored;
 use crate::domain::effect::{self, Landing};
-use crate::domain::ids::{IdeaId, Oid};
+use crate::domain::ids::{IdeaId, Oid, attempt_name};
 use crate::domain::outcome::{
     Failure, FailureKind, SealOutcome, WorktreePrepared, WorktreeReleased,
 };
@@ -49,7 +50,8 @@ pub(super) fn prepare(
         leave_merge(context, earlier)?;
     }
     let want = context.repo.fresh_start_if_empty(asked, anew)?;
-    let head = context.repo.prepare_worktree(&want)?.head;
+    let prepared = context.repo.prepare_worktree(&want)?;
+    let head = prepared.head;
     // Where the branch leaves what the target has; a kept branch left it where its attempt began.
     let base = match &effect.from {
         Some(kept) if !context.repo.contains(tip, head)? => kept.base.clone(),
@@ -59,7 +61,7 @@ pub(super) fn prepare(
     Ok(WorktreePrepared {
         head,
         base,
-        warm: false,
+        warm: prepared.warm,
     })
 }
 
@@ -92,6 +94,7 @@ fn wanted(
             }),
             None => None,
         },
+        keep: keep_ignored(&context.config()),
     })
 }
 
@@ -227,7 +230,8 @@ pub(super) fn release(
     if let Some(commit) = released.rescued {
         tracing::info!(%commit, worktree, "uncommitted work kept under refs/swarm/rescue/");
     }
-    let place = || format!(".swarm/worktrees/{}", git::kept_name(worktree));
+    let attempt = attempt_name(&effect.branch);
+    let place = || format!(".swarm/worktrees/{}", git::kept_name(&attempt));
     let kept = released.nested.then(place);
     Ok(WorktreeReleased { kept })
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::context::DriverContext;
 use super::failure::{oid, ours};
+use crate::daemon::files::settings::keep_ignored;
 use crate::domain::effect::{self, ConflictLevel};
 use crate::domain::ids::{EffectId, IdeaId, Oid};
 use crate::domain::outcome::{
@@ -189,8 +190,9 @@ pub(super) fn prepare_verify(
     context: &DriverContext,
     effect: &effect::PrepareVerify,
 ) -> Result<VerifyReady, Failure> {
-    context.repo.verify_tree(oid(&effect.commit)?)?;
-    Ok(VerifyReady { warm: false })
+    let keep = keep_ignored(&context.config());
+    let tree = context.repo.verify_tree(oid(&effect.commit)?, &keep)?;
+    Ok(VerifyReady { warm: tree.warm })
 }
 
 /// Brings the merge worktree to the tip of the target. Blocks.
@@ -204,10 +206,11 @@ pub(super) fn prepare_baseline(
             format!("the target branch `{target}` is gone; restore it: git branch {target} COMMIT");
         return Err(Failure::other(gone));
     };
-    context.repo.verify_tree(tip)?;
+    let keep = keep_ignored(&context.config());
+    let tree = context.repo.verify_tree(tip, &keep)?;
     Ok(BaselineReady {
         commit: ours(tip),
-        warm: false,
+        warm: tree.warm,
     })
 }
 
@@ -271,7 +274,7 @@ pub(super) fn start_resolution(
         Finish::Finished { head } => Ok(ResolutionStarted {
             head: ours(head),
             files,
-            left_out: left_out(context, worktree, merged, head)?,
+            left_out: left_out(context, branch, merged, head)?,
         }),
         Finish::StillConflicted { files } => started(context, branch, files),
         // The branch holds the target already.
@@ -345,7 +348,7 @@ pub(super) fn finish_resolution(
     };
     Ok(FinishResolutionOutcome::Finished {
         head: ours(head),
-        left_out: left_out(context, worktree, merged, head)?,
+        left_out: left_out(context, branch, merged, head)?,
     })
 }
 
@@ -365,14 +368,14 @@ fn concluded(
 /// Work that `head` settles the conflict without.
 fn left_out(
     context: &DriverContext,
-    worktree: &str,
+    branch: &str,
     merged: Option<Merged>,
     head: git2::Oid,
 ) -> Result<Option<LeftOut>, GitError> {
     let Some(merged) = merged else {
         return Ok(None);
     };
-    let found = context.repo.keep_left_out(worktree, merged, head)?;
+    let found = context.repo.keep_left_out(branch, merged, head)?;
     Ok(found.map(|found| LeftOut {
         files: found.files,
         undone: found.undone,

@@ -14,6 +14,7 @@ mod merge_entry;
 pub mod message;
 pub mod provider;
 pub mod redirect;
+mod worktrees;
 
 use std::collections::BTreeMap;
 

@@ -24,3 +24,4 @@ mod stuck;
 mod table;
 mod torn_batches;
 mod usage;
+mod worktrees;
