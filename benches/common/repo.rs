@@ -133,8 +133,11 @@ impl Copy {
         let trees = self.git(&["worktree", "list", "--porcelain"])?;
         let branches = self.git(&["branch", "--list", "agent/*"])?;
         let landed = merges.trim() == ideas.to_string() && files.lines().count() == ideas;
-        let tidy =
-            dirty.is_empty() && branches.is_empty() && trees.matches("worktree ").count() == 1;
+        // Worktrees that wait for the next idea stay; `swarm clean` removes them.
+        let spare = |line: &&str| line.contains("/.pool-w") || line.ends_with("/verify");
+        let used = trees.lines().filter(|line| line.starts_with("worktree "));
+        let used = used.filter(|line| !spare(line)).count();
+        let tidy = dirty.is_empty() && branches.is_empty() && used == 1;
         if landed && tidy {
             return Ok(());
         }

@@ -294,6 +294,27 @@ pub struct Worktree {
     /// never commits them.
     #[schemars(inner(regex(pattern = NOT_BLANK)))]
     pub copy: Vec<String>,
+    /// Which ignored files (dependencies, build results) stay for the next idea in a worktree:
+    /// `true` for all, `false` for none, or patterns as in `.gitignore` for those that match.
+    /// Only the target branch's `.gitignore` files count. Merges are checked in a worktree of their
+    /// own, under the same setting.
+    pub keep_ignored: KeepIgnored,
+}
+
+/// Which ignored files stay for the next idea in a worktree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum KeepIgnored {
+    /// All or none.
+    All(bool),
+    /// Those that match one of the patterns.
+    Matching(#[schemars(inner(regex(pattern = NOT_BLANK)))] Vec<String>),
+}
+
+impl Default for KeepIgnored {
+    fn default() -> Self {
+        Self::All(true)
+    }
 }
 
 /// What swarm checks before work begins.

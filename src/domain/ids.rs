@@ -140,6 +140,13 @@ impl RunId {
     }
 }
 
+/// Name of an attempt, unique for ever, from its branch: `agent/ed-001/idea-003` gives
+/// `ed-001-idea-003`. It names what outlives the attempt; worktrees are used again.
+pub fn attempt_name(branch: &str) -> String {
+    let name = branch.strip_prefix("agent/").unwrap_or(branch);
+    name.replace('/', "-")
+}
+
 /// A requested effect, numbered in order of requests. As the operation id of a landing it is
 /// written `op-000017`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::effect::Effect;
 use super::hook::HookName;
-use super::ids::{IdeaId, RunId};
+use super::ids::{IdeaId, RunId, attempt_name};
 use super::state::baseline::RUN_OWNER;
 use super::state::{Feedback, Idea, IdeaStatus, Kept, State};
 use super::time::Timestamp;
@@ -49,7 +49,7 @@ pub struct Needs {
     over: BTreeMap<RunId, Timestamp>,
     /// Names of agents, ideas, hooks and the check of the target, with whether they are finished.
     owners: BTreeMap<String, bool>,
-    worktrees: BTreeMap<String, Verdict>,
+    attempts: BTreeMap<String, Verdict>,
     last_run: u64,
 }
 
@@ -87,10 +87,10 @@ impl Needs {
         }
     }
 
-    /// Whether what was kept from the worktree of this name may be deleted.
-    pub fn worktree(&self, name: &str) -> Verdict {
+    /// Whether what was kept of the attempt of this name may be deleted.
+    pub fn attempt(&self, name: &str) -> Verdict {
         let unknown = Verdict::Needed(Need::Unknown);
-        self.worktrees.get(name).copied().unwrap_or(unknown)
+        self.attempts.get(name).copied().unwrap_or(unknown)
     }
 
     fn ended(&mut self, state: &State) {
@@ -108,7 +108,9 @@ impl Needs {
             } else {
                 Verdict::Needed(Need::Unfinished)
             };
-            self.worktrees.insert(attempt.worktree.clone(), verdict);
+            self.attempts.insert(attempt_name(&attempt.branch), verdict);
+            // Earlier versions named it after the worktree.
+            self.attempts.insert(attempt.worktree.clone(), verdict);
         }
     }
 
@@ -145,7 +147,7 @@ impl Needs {
             self.in_use.extend(attempt.run.clone());
             self.feedback(attempt.feedback.as_ref());
             self.kept(attempt.kept.as_deref());
-            self.uses(&attempt.worktree);
+            self.uses(&attempt.branch, &attempt.worktree);
         }
         for entry in &state.queue {
             self.in_use.extend(entry.run.clone());
@@ -157,12 +159,12 @@ impl Needs {
         for effect in state.outbox.values() {
             self.in_use.extend(effect.run_id().cloned());
             if let Effect::ReleaseWorktree(release) = effect {
-                self.uses(&release.worktree);
+                self.uses(&release.branch, &release.worktree);
             }
         }
         let owed = state.owed.worktrees.iter();
         for unused in owed.chain(&state.owed.worktrees_failed) {
-            self.uses(&unused.worktree);
+            self.uses(&unused.branch, &unused.worktree);
         }
     }
 
@@ -171,7 +173,7 @@ impl Needs {
         let Some(kept) = kept else { return };
         self.unfinished.extend(kept.last_run.clone());
         self.feedback(kept.feedback.as_ref());
-        self.uses(&kept.worktree.worktree);
+        self.uses(&kept.worktree.branch, &kept.worktree.worktree);
     }
 
     fn feedback(&mut self, feedback: Option<&Feedback>) {
@@ -179,9 +181,10 @@ impl Needs {
             .extend(feedback.and_then(|feedback| feedback.run.clone()));
     }
 
-    fn uses(&mut self, worktree: &str) {
-        let verdict = Verdict::Needed(Need::InUse);
-        self.worktrees.insert(worktree.to_owned(), verdict);
+    fn uses(&mut self, branch: &str, worktree: &str) {
+        for name in [attempt_name(branch), worktree.to_owned()] {
+            self.attempts.insert(name, Verdict::Needed(Need::InUse));
+        }
     }
 
     fn is_done_with(&self, idea: &IdeaId) -> bool {

@@ -9,8 +9,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use swarm::git::{
-    BuildOutcome, Earlier, Finish, FreshStart, GitError, Land, LandOutcome, Oid, Prepare, Proof,
-    Release, Repo, Sealed,
+    BuildOutcome, Earlier, Finish, FreshStart, GitError, KeepIgnored, Land, LandOutcome, Oid,
+    Prepare, Proof, Release, Repo, Sealed,
 };
 
 use crate::fixture::{
@@ -78,6 +78,7 @@ fn prepare(name: &str, branch: &str, base: &str, from: &str) -> Prepare {
         base: oid(base),
         from,
         saved: None,
+        keep: KeepIgnored::All,
     }
 }
 
@@ -168,7 +169,12 @@ fn act(repo: &Repo, words: &str) -> String {
             String::new()
         }
         ["drain"] => format!("{:?}", repo.drain_pool().unwrap()),
-        ["verify", commit] => repo.verify_tree(oid(commit)).unwrap().display().to_string(),
+        ["verify", commit] => repo
+            .verify_tree(oid(commit), &KeepIgnored::All)
+            .unwrap()
+            .path
+            .display()
+            .to_string(),
         _ => panic!("{words:?}"),
     }
 }
@@ -236,6 +242,7 @@ fn preparing() {
     let points = [
         "git.prepare.before-branch",
         "git.prepare.after-branch",
+        "git.prepare.before-mark",
         "git.prepare.before-name",
         "git.rename.between",
     ];
@@ -244,34 +251,109 @@ fn preparing() {
         let want = Act::Prepare(fixture.want(1));
         (fixture, want)
     };
-    at_each(&points, make, prepared_whole);
+    at_each(&points, make, |fixture, prepared| {
+        prepared_whole(fixture, prepared);
+        assert!(prepared.contains("warm: false"), "{prepared}");
+    });
 }
 
 #[test]
 fn preparing_from_the_pool() {
     let points = [
         "git.rename.between#1",
+        "git.prepare.before-branch",
         "git.prepare.after-branch",
+        "git.reset.before-files",
+        "git.reset.after-files",
+        "git.clean.listed",
+        "git.prepare.before-mark",
+        "git.prepare.before-name",
         "git.rename.between#2",
     ];
     let make = || {
         let fixture = Fixture::new();
-        let path = fixture.prepare(2).path;
+        let before = Prepare {
+            name: name(1),
+            ..fixture.want(2)
+        };
+        let path = fixture.repo.prepare_worktree(&before).unwrap().path;
+        fixture.repo.note_use(&name(1)).unwrap();
         write(&path, "old", "x");
-        fixture
-            .repo
-            .release_worktree(&release(2, Proof::Abandoned))
-            .unwrap();
+        write(&path, "ignored/build", "object files");
+        let release = Release {
+            name: name(1),
+            ..release(2, Proof::Abandoned)
+        };
+        fixture.repo.release_worktree(&release).unwrap();
         let want = Act::Prepare(fixture.want(1));
         (fixture, want)
     };
-    at_each(&points, make, prepared_whole);
+    at_each(&points, make, |fixture, prepared| {
+        assert!(prepared.contains("warm: true"), "{prepared}");
+        let path = fixture.repo.worktree_path(&name(1));
+        assert_eq!(read(&path, "ignored/build"), "object files");
+        let expected = format!("## {}", branch(1));
+        assert_eq!(git(&path, &["status", "--porcelain", "--branch"]), expected);
+    });
+}
+
+#[test]
+fn taking_over_in_place() {
+    let points = [
+        "git.take.before-branch",
+        "git.take.after-branch",
+        "git.take.before-delete",
+        "git.take.before-mark",
+    ];
+    let make = || {
+        let fixture = Fixture::new();
+        let (path, _) = fixture.attempt(1, &[("x", "x")]);
+        fixture.repo.note_use(&name(1)).unwrap();
+        write(&path, "README", "half done\n");
+        write(&path, "ignored/build", "object files");
+        let want = Prepare {
+            name: name(1),
+            from: Some(earlier(1)),
+            ..fixture.want(2)
+        };
+        (fixture, Act::Prepare(want))
+    };
+    at_each(&points, make, |fixture, prepared| {
+        let path = fixture.repo.worktree_path(&name(1));
+        let expected = format!("## {}\n M README", branch(2));
+        assert_eq!(git(&path, &["status", "--porcelain", "--branch"]), expected);
+        assert_eq!(read(&path, "ignored/build"), "object files");
+        assert!(prepared.contains("warm: true"), "{prepared}");
+        assert!(!fixture.git(&["branch", "--list"]).contains(&branch(1)));
+    });
+}
+
+#[test]
+fn moving_a_spoilt_worktree_aside() {
+    let make = || {
+        let fixture = Fixture::new();
+        let (path, _) = fixture.attempt(1, &[("x", "x")]);
+        std::fs::remove_file(path.join(".git")).unwrap();
+        git(&path, &["init", "-q"]);
+        let want = Prepare {
+            name: name(1),
+            from: Some(earlier(1)),
+            ..fixture.want(2)
+        };
+        (fixture, Act::Prepare(want))
+    };
+    at_each(&["git.rename.between#1"], make, |fixture, _| {
+        let path = fixture.repo.worktree_path(&name(1));
+        assert_eq!(git(&path, &["branch", "--show-current"]), branch(2));
+        assert_eq!(read(&path, "x"), "x");
+        let kept = fixture.repo.worktree_path(&swarm::git::kept_name(&name(1)));
+        assert!(kept.join(name(1)).join(".git").is_dir());
+    });
 }
 
 #[test]
 fn taking_over() {
     let points = [
-        "git.take.before-rename",
         "git.rename.between#1",
         "git.take.before-branch",
         "git.take.after-branch",
@@ -301,9 +383,17 @@ fn taking_over() {
 /// An attempt that left nothing, and a target that has gone on since.
 fn left_behind() -> (Fixture, Prepare, Oid) {
     let fixture = Fixture::new();
-    fixture.prepare(2);
+    let before = Prepare {
+        name: name(1),
+        ..fixture.want(2)
+    };
+    fixture.repo.prepare_worktree(&before).unwrap();
+    let from = Earlier {
+        worktree: name(1),
+        branch: branch(2),
+    };
     let want = Prepare {
-        from: Some(earlier(2)),
+        from: Some(from),
         ..fixture.want(1)
     };
     let tip = fixture.commit(&[("mended", "x")]);
@@ -316,7 +406,6 @@ fn starts_at_the_target(fixture: &Fixture, _: &str) {
     assert_eq!(git(&path, &["status", "--porcelain", "--branch"]), expected);
     assert_eq!(read(&path, "mended"), "x");
     assert!(!fixture.git(&["branch", "--list"]).contains(&branch(2)));
-    assert!(!fixture.repo.worktree_path(&name(2)).exists());
 }
 
 #[test]
@@ -352,7 +441,7 @@ fn work_of_any_kind_is_gone_on_from() {
     ];
     for leave in leave {
         let (fixture, want, tip) = left_behind();
-        leave(&fixture.repo.worktree_path(&name(2)));
+        leave(&fixture.repo.worktree_path(&name(1)));
         let before = wanted(&want);
         act(&fixture.repo, &format!("anew {before} {tip}"));
         let path = fixture.repo.worktree_path(&name(1));

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use swarm::domain::time::Timestamp;
-use swarm::git::{Earlier, Identity, Oid, Prepare, Prepared, Repo, Settings};
+use swarm::git::{Earlier, Identity, KeepIgnored, Oid, Prepare, Prepared, Repo, Settings};
 
 pub struct Fixture {
     pub dir: tempfile::TempDir,
@@ -119,6 +119,7 @@ impl Fixture {
             base: self.oid("main"),
             from: None,
             saved: None,
+            keep: KeepIgnored::All,
         }
     }
 

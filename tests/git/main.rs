@@ -15,4 +15,5 @@ mod relocated_repository;
 #[path = "../it/harness/required_tools.rs"]
 mod required_tools;
 mod resolution;
+mod reuse;
 mod worktrees;

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use swarm::git::{GitError, Prepare, Proof, Release, Snapshot, rescue_ref};
+use swarm::git::{GitError, KeepIgnored, Prepare, Proof, Release, Snapshot, rescue_ref};
 
 use crate::fixture::{Fixture, TIME, branch, commit_in, earlier, git, identity, name, read, write};
 
@@ -17,6 +17,11 @@ pub fn release(number: u32, proof: Proof) -> Release {
         identity: identity(),
         time: TIME,
     }
+}
+
+fn verified(fixture: &Fixture, commit: swarm::git::Oid) -> std::path::PathBuf {
+    let tree = fixture.repo.verify_tree(commit, &KeepIgnored::All);
+    tree.unwrap().path
 }
 
 #[test]
@@ -59,7 +64,12 @@ fn a_released_worktree_is_used_again_and_holds_nothing_of_the_last() {
         "hidden change"
     );
     assert_eq!(fixture.repo.pool_size().unwrap(), 1);
-    let second = fixture.prepare(2);
+    let want = Prepare {
+        name: name(1),
+        keep: KeepIgnored::Nothing,
+        ..fixture.want(2)
+    };
+    let second = fixture.repo.prepare_worktree(&want).unwrap();
     assert_eq!(fixture.repo.pool_size().unwrap(), 0);
     assert_eq!(
         git(&second.path, &["status", "--porcelain", "--ignored"]),
@@ -67,7 +77,7 @@ fn a_released_worktree_is_used_again_and_holds_nothing_of_the_last() {
     );
     assert_eq!(read(&second.path, "README"), "hello\n");
     assert_eq!(read(&second.path, "src/new.txt"), "x\n");
-    assert_eq!(fixture.worktrees(), ["repo", &name(2)]);
+    assert_eq!(fixture.worktrees(), ["repo", &name(1)]);
     fixture.check();
 }
 
@@ -354,7 +364,7 @@ fn after_draining_only_worktrees_with_work_are_known() {
     ]);
     // A person's worktree on a disk that is not mounted now.
     fs::rename(&away, fixture.dir.path().join("unmounted")).unwrap();
-    fixture.repo.verify_tree(fixture.oid("main")).unwrap();
+    verified(&fixture, fixture.oid("main"));
     for number in [1, 2] {
         fixture.prepare(number);
     }
@@ -525,14 +535,14 @@ fn a_change_in_the_same_tick_of_the_clock_as_the_index_is_kept() {
 fn a_verified_tree_is_the_commit_and_keeps_what_was_built() {
     let fixture = Fixture::new();
     let first = fixture.oid("main");
-    let path = fixture.repo.verify_tree(first).unwrap();
+    let path = verified(&fixture, first);
     write(&path, "ignored/build", "object files");
     write(&path, "stray", "x");
     write(&path, "README", "formatted by the gate\n");
     write(&path, "inner/x", "x");
     git(&path.join("inner"), &["init", "-q"]);
     let second = fixture.commit(&[("src/new", "n"), (".gitignore", "ignored/\n")]);
-    assert_eq!(fixture.repo.verify_tree(second).unwrap(), path);
+    assert_eq!(verified(&fixture, second), path);
     assert_eq!(git(&path, &["rev-parse", "HEAD"]), second.to_string());
     assert_eq!(read(&path, "ignored/build"), "object files");
     assert_eq!(git(&path, &["status", "--porcelain", "-uall"]), "");
@@ -541,10 +551,10 @@ fn a_verified_tree_is_the_commit_and_keeps_what_was_built() {
     fs::write(format!("{git_dir}/index"), "junk").unwrap();
     fs::remove_file(path.join("README")).unwrap();
     write(&path, "README/inner", "x");
-    fixture.repo.verify_tree(first).unwrap();
+    verified(&fixture, first);
     assert_eq!(read(&path, "README"), "hello\n");
     fs::remove_dir_all(&path).unwrap();
-    fixture.repo.verify_tree(second).unwrap();
+    verified(&fixture, second);
     assert_eq!(read(&path, "src/new"), "n");
     fixture.check();
 }

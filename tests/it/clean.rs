@@ -8,7 +8,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use swarm::crash;
 
-use crate::harness::{Fingerprint, PATIENCE, Sandbox};
+use crate::harness::{Fingerprint, PATIENCE, Sandbox, is_spare};
 
 /// Two ideas that landed, each checked in its worktree and merged: six runs. Old output may go at
 /// once.
@@ -106,7 +106,13 @@ fn a_dry_run_changes_nothing_and_the_clean_after_it_does_what_it_said() {
         ".swarm/worktrees/.old-ed-001-idea-001",
         ".swarm/worktrees/.trash-Ab12",
     ];
-    assert_eq!(removed(&done, "worktree"), of(&leftovers));
+    let worktrees = removed(&done, "worktree");
+    let (spare, left): (BTreeSet<_>, _) = worktrees
+        .into_iter()
+        .partition(|path| is_spare(Path::new(path)));
+    assert_eq!(left, of(&leftovers));
+    assert!(spare.contains(".swarm/worktrees/verify"), "{spare:?}");
+    assert!(spare.contains(".swarm/worktrees/.pool-w01"), "{spare:?}");
     for one in done["removed"].as_array().unwrap() {
         let path = one["path"].as_str().unwrap();
         assert!(!sandbox.repo().join(path).exists(), "{path}");

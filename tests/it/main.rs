@@ -59,6 +59,7 @@ mod service;
 mod setup;
 mod short_ids;
 mod shutdown;
+mod stable_paths;
 mod steering;
 mod stuck;
 mod syscalls;

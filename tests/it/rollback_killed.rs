@@ -407,7 +407,7 @@ fn worktrees(sandbox: &Sandbox) -> Vec<String> {
     all
 }
 
-/// A worktree that waits for its next agent has a number that is never used again.
+/// Which worktrees wait for their next idea depends on whose release was first.
 fn waiting(place: &str) -> String {
     let folder = place.split_inclusive("/.pool-").next().unwrap();
     folder.to_owned()
@@ -460,7 +460,9 @@ fn assert_tidy(sandbox: &Sandbox, daemon: &Daemon<'_>, end: &End) {
         .filter(|name| name.starts_with("refs/heads/agent/"));
     assert_eq!(ended.count(), 0, "{:#?}", end.refs);
     assert!(
-        !end.worktrees.iter().any(|place| place.contains("/ed-")),
+        !end.worktrees
+            .iter()
+            .any(|place| place.contains("/worktrees/w")),
         "{:#?}",
         end.worktrees
     );

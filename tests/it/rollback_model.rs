@@ -845,7 +845,7 @@ impl<'a> World<'a> {
         self.sandbox
             .git(&["fsck", "--full", "--strict", "--no-dangling"]);
         let places = self.sandbox.git(&["worktree", "list", "--porcelain"]);
-        assert!(!places.contains("/ed-"), "{places}");
+        assert!(!places.contains("/worktrees/w"), "{places}");
         assert_eq!(self.sandbox.git(&["branch", "--list", "agent/*"]), "");
         self.assert_checkpoints_whole();
     }

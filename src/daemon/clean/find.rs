@@ -133,8 +133,8 @@ fn copies(site: &Site<'_>, plan: &mut Plan) -> io::Result<()> {
 }
 
 fn repositories(site: &Site<'_>, needs: &Needs, plan: &mut Plan) -> Result<(), DaemonError> {
-    for (worktree, folder) in site.repo.kept_repositories()? {
-        let since = match needs.worktree(&worktree) {
+    for (attempt, folder) in site.repo.kept_repositories()? {
+        let since = match needs.attempt(&attempt) {
             Verdict::Needed(need) => {
                 count(&mut plan.report.kept.repositories, word(need));
                 continue;
@@ -150,7 +150,7 @@ fn repositories(site: &Site<'_>, needs: &Needs, plan: &mut Plan) -> Result<(), D
         }
         let gone = removed(site, Kind::Repositories, &folder.path, &over_since(since));
         plan.report.goes(gone);
-        plan.repositories.push(worktree);
+        plan.repositories.push(attempt);
     }
     Ok(())
 }

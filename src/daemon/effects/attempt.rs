@@ -5,8 +5,9 @@ use super::failure::{oid, ours};
 use super::local_files;
 use super::setup_key::setup_key;
 use crate::daemon::actor::clock;
+use crate::daemon::files::settings::keep_ignored;
 use crate::domain::effect::{self, Landing, Saved};
-use crate::domain::ids::IdeaId;
+use crate::domain::ids::{IdeaId, attempt_name};
 use crate::domain::outcome::{
     Failure, FailureKind, SealOutcome, TreeSetup, WorktreePrepared, WorktreeReleased,
 };
@@ -51,7 +52,8 @@ pub(super) fn prepare(
         leave_merge(context, earlier)?;
     }
     let want = context.repo.fresh_start_if_empty(asked, anew)?;
-    let head = context.repo.prepare_worktree(&want)?.head;
+    let prepared = context.repo.prepare_worktree(&want)?;
+    let head = prepared.head;
     // Where the branch leaves what the target has; a kept branch left it where its attempt began.
     let base = match &effect.from {
         Some(kept) if !context.repo.contains(tip, head)? => kept.base.clone(),
@@ -61,7 +63,7 @@ pub(super) fn prepare(
     Ok(WorktreePrepared {
         head,
         base,
-        warm: false,
+        warm: prepared.warm,
         setup: tree_setup(context, &effect.worktree)?,
     })
 }
@@ -95,6 +97,7 @@ fn wanted(
             }),
             None => None,
         },
+        keep: keep_ignored(&context.config()),
     })
 }
 
@@ -251,7 +254,8 @@ pub(super) fn release(
     if let Some(commit) = released.rescued {
         tracing::info!(%commit, worktree, "uncommitted work kept under refs/swarm/rescue/");
     }
-    let place = || format!(".swarm/worktrees/{}", git::kept_name(worktree));
+    let attempt = attempt_name(&effect.branch);
+    let place = || format!(".swarm/worktrees/{}", git::kept_name(&attempt));
     let kept = released.nested.then(place);
     let rescued = rescued(context, effect, branch, released.rescued)?;
     Ok(WorktreeReleased { kept, rescued })

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::attempt::tree_setup;
 use super::context::DriverContext;
 use super::failure::{oid, ours};
+use crate::daemon::files::settings::keep_ignored;
 use crate::domain::effect::{self, ConflictLevel};
 use crate::domain::ids::{EffectId, IdeaId, Oid};
 use crate::domain::outcome::{
@@ -190,10 +191,11 @@ pub(super) fn prepare_verify(
     context: &DriverContext,
     effect: &effect::PrepareVerify,
 ) -> Result<VerifyReady, Failure> {
-    context.repo.verify_tree(oid(&effect.commit)?)?;
+    let keep = keep_ignored(&context.config());
+    let tree = context.repo.verify_tree(oid(&effect.commit)?, &keep)?;
     Ok(VerifyReady {
-        warm: false,
-        setup: tree_setup(context, git::MERGE)?,
+        warm: tree.warm,
+        setup: tree_setup(context, git::VERIFY)?,
     })
 }
 
@@ -208,11 +210,12 @@ pub(super) fn prepare_baseline(
             format!("the target branch `{target}` is gone; restore it: git branch {target} COMMIT");
         return Err(Failure::other(gone));
     };
-    context.repo.verify_tree(tip)?;
+    let keep = keep_ignored(&context.config());
+    let tree = context.repo.verify_tree(tip, &keep)?;
     Ok(BaselineReady {
         commit: ours(tip),
-        warm: false,
-        setup: tree_setup(context, git::MERGE)?,
+        warm: tree.warm,
+        setup: tree_setup(context, git::VERIFY)?,
     })
 }
 
@@ -276,7 +279,7 @@ pub(super) fn start_resolution(
         Finish::Finished { head } => Ok(ResolutionStarted {
             head: ours(head),
             files,
-            left_out: left_out(context, worktree, merged, head)?,
+            left_out: left_out(context, branch, merged, head)?,
         }),
         Finish::StillConflicted { files } => started(context, branch, files),
         // The branch holds the target already.
@@ -350,7 +353,7 @@ pub(super) fn finish_resolution(
     };
     Ok(FinishResolutionOutcome::Finished {
         head: ours(head),
-        left_out: left_out(context, worktree, merged, head)?,
+        left_out: left_out(context, branch, merged, head)?,
     })
 }
 
@@ -370,7 +373,7 @@ fn concluded(
 /// Work that `head` settles the conflict without.
 fn left_out(
     context: &DriverContext,
-    worktree: &str,
+    branch: &str,
     merged: Option<Merged>,
     head: git2::Oid,
 ) -> Result<Option<LeftOut>, GitError> {
@@ -381,7 +384,7 @@ fn left_out(
     // moved since. What is newer is merged next, so it is not missing.
     let target = context.repo.merge_base(head, target)?.unwrap_or(target);
     let merged = (source, target);
-    let found = context.repo.keep_left_out(worktree, merged, head)?;
+    let found = context.repo.keep_left_out(branch, merged, head)?;
     Ok(found.map(|found| LeftOut {
         files: found.files,
         undone: found.undone,

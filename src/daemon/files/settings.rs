@@ -8,8 +8,18 @@ use crate::config::{self, Config};
 use crate::domain::ids::{BadId, ProfileName};
 use crate::domain::settings::{BaselineMode, Budget, Mode, Settings, Webhook};
 use crate::domain::usage::{MicroUsd, Price};
+use crate::git::KeepIgnored;
 
 const MINUTE_MS: i64 = 60_000;
+
+/// Which ignored files a worktree keeps for its next idea.
+pub(crate) fn keep_ignored(config: &Config) -> KeepIgnored {
+    match &config.worktree.keep_ignored {
+        config::KeepIgnored::All(true) => KeepIgnored::All,
+        config::KeepIgnored::All(false) => KeepIgnored::Nothing,
+        config::KeepIgnored::Matching(patterns) => KeepIgnored::Matching(patterns.clone()),
+    }
+}
 
 /// The domain's settings without the hooks, which are files. `head` is the checked-out branch, used
 /// if the configuration sets no target.

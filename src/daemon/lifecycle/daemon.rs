@@ -41,6 +41,7 @@ use crate::domain::command::Command;
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::settings::{Mode, Settings};
 use crate::domain::state::{IdeaStatus, State};
+use crate::git::KeepIgnored;
 use crate::git::Repo;
 use crate::process::{self, Alive};
 use crate::view::Rest;
@@ -351,7 +352,7 @@ async fn wind_up(
 }
 
 /// Exact views, and no worktree of ours and no reference of a checkpoint that is gone left that
-/// nobody uses.
+/// nobody uses, but for worktrees that the next attempts build on.
 async fn finish(context: &Arc<DriverContext>, state: State) {
     let context = Arc::clone(context);
     let tidied = spawn_blocking(move || {
@@ -361,8 +362,13 @@ async fn finish(context: &Arc<DriverContext>, state: State) {
         if state.is_pending(|_| true) {
             return;
         }
-        if let Err(error) = context.repo.drain_pool() {
-            tracing::warn!(%error, "kept worktrees could not be removed; the next start tries \
+        // Without its ignored files, a worktree is not worth its room on the disk.
+        let tidied = match settings::keep_ignored(&context.config()) {
+            KeepIgnored::Nothing => context.repo.drain_pool(),
+            KeepIgnored::All | KeepIgnored::Matching(_) => context.repo.discard_leftovers(),
+        };
+        if let Err(error) = tidied {
+            tracing::warn!(%error, "unused worktrees could not be removed; the next start tries \
                 again");
         }
         if let Err(error) = checkpoints::sweep(&context, &state) {

@@ -104,20 +104,22 @@ fn listed(paths: &Paths, cut: &Evidence) -> Vec<Listed> {
 fn kept(paths: &Paths, idea: &IdeaId, target: &str) -> Option<Box<Kept>> {
     let repo = Repo::open(&paths.root).ok()?;
     let tip = repo.branch_commit(target).ok()??;
-    let names = names_in(&paths.worktrees);
-    let agent = |name: &String| {
-        let agent: AgentId = name.strip_suffix(&format!("-{idea}"))?.parse().ok()?;
+    let found = repo.attempts_in_worktrees().ok()?;
+    let attempt = |(worktree, branch): (String, String)| {
+        let agent = branch
+            .strip_prefix("agent/")?
+            .strip_suffix(&format!("/{idea}"))?;
+        let agent: AgentId = agent.parse().ok()?;
         let (_, number) = agent.as_str().rsplit_once('-')?;
-        Some((number.parse::<u64>().ok()?, agent.clone()))
+        Some((number.parse::<u64>().ok()?, agent.clone(), worktree, branch))
     };
-    let (_, agent) = names.iter().filter_map(agent).max()?;
-    let branch = format!("agent/{agent}/{idea}");
+    let (_, agent, worktree, branch) = found.into_iter().filter_map(attempt).max()?;
     let head = repo.branch_commit(&branch).ok()??;
     let base = repo.merge_base(tip, head).ok()??;
     let last = last_iteration(paths, &agent);
     Some(Box::new(Kept {
         worktree: KeptWorktree {
-            worktree: format!("{agent}-{idea}"),
+            worktree,
             branch,
             base: base.to_string().parse().ok()?,
             agent,

@@ -3,6 +3,7 @@
 //!
 //! Invariant: starts nothing. Preparing a run again returns the existing directory.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use tokio::task::spawn_blocking;
@@ -42,10 +43,22 @@ pub(crate) async fn prepare(
             .iter()
             .map(|(name, content)| (*name, content.as_slice()))
             .collect();
+        note_use(&context, &spec.cwd);
         let dir = process::prepare(&context.paths.runs, &spec, &files).map_err(other)?;
         Ok((dir, record))
     };
     spawn_blocking(work).await.map_err(other)?
+}
+
+/// Notes that a run uses the worktree, if it is in one. If that fails, the worktree counts as cold
+/// for longer than it is, and a setup is repeated.
+fn note_use(context: &DriverContext, cwd: &Path) {
+    let name = cwd.strip_prefix(&context.paths.worktrees).ok();
+    if let Some(name) = name.and_then(Path::to_str)
+        && let Err(error) = context.repo.note_use(name)
+    {
+        tracing::warn!(%error, name, "the use of this worktree could not be noted");
+    }
 }
 
 /// The process and files of a run if it were launched now.
@@ -94,7 +107,7 @@ fn verify(
     idea: &IdeaId,
     command: &str,
 ) -> Result<Prepared, Failure> {
-    let cwd = context.paths.worktree(git::MERGE);
+    let cwd = context.paths.worktree(git::VERIFY);
     let work = WorkVariables {
         idea_id: idea.to_string(),
         run_id: run.to_string(),
@@ -106,7 +119,7 @@ fn verify(
 }
 
 fn baseline(context: &DriverContext, run: &RunId, command: &str) -> Result<Prepared, Failure> {
-    let cwd = context.paths.worktree(git::MERGE);
+    let cwd = context.paths.worktree(git::VERIFY);
     let work = WorkVariables {
         run_id: run.to_string(),
         worktree: cwd.clone(),

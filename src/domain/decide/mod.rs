@@ -29,7 +29,7 @@ pub use checkpoints::unknown as unknown_checkpoint;
 use super::command::Command;
 use super::effect::{self, Effect, Purpose};
 use super::event::{ClockWentBack, EffectFinished, Event};
-use super::ids::{EffectId, RunId};
+use super::ids::{EffectId, RunId, attempt_name};
 use super::observation::{Observation, RunEnd};
 use super::outcome::{Failure, InboxArchived, Outcome, StopDelivered, WorktreeReleased};
 use super::rejection::Rejection;
@@ -261,17 +261,17 @@ fn released(
     };
     undo::rescued(plan, worktree, &released);
     if let Some(place) = released.kept {
-        kept_aside(plan, worktree, &place);
+        kept_aside(plan, &attempt_name(&effect.branch), &place);
     }
 }
 
 /// Warns about repositories inside a worktree: their content has not landed.
-fn kept_aside(plan: &mut Plan<'_>, worktree: &str, place: &str) {
+fn kept_aside(plan: &mut Plan<'_>, attempt: &str, place: &str) {
     let message = format!(
-        "the agent of {worktree} created a git repository inside its worktree; its content has not \
+        "the agent of {attempt} created a git repository inside its worktree; its content has not \
         landed and is kept in {place}: copy what you need, then delete that folder"
     );
-    plan.warn(&WarningKind::NestedRepository.about(worktree), &message);
+    plan.warn(&WarningKind::NestedRepository.about(attempt), &message);
 }
 
 fn archived(

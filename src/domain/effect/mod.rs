@@ -152,6 +152,30 @@ impl Effect {
         }
     }
 
+    /// The attempt's worktree that it works in.
+    pub fn worktree(&self) -> Option<&str> {
+        match self {
+            Self::PrepareWorktree(it) => Some(&it.worktree),
+            Self::Seal(it) => Some(&it.worktree),
+            Self::SaveWork(it) => Some(&it.worktree),
+            Self::StartResolution(it) => Some(&it.worktree),
+            Self::FinishResolution(it) => Some(&it.worktree),
+            Self::ReleaseWorktree(it) => Some(&it.worktree),
+            // An agent's run is in the worktree of its attempt, which ends after it.
+            Self::Run(_)
+            | Self::StopRun(_)
+            | Self::BuildMerge(_)
+            | Self::PrepareVerify(_)
+            | Self::PrepareBaseline(_)
+            | Self::Land(_)
+            | Self::MakeCheckpoint(_)
+            | Self::DeleteCheckpoint(_)
+            | Self::CheckRollback(_)
+            | Self::MoveTarget(_)
+            | Self::ArchiveInbox(_) => None,
+        }
+    }
+
     /// Whether it makes a checkpoint.
     pub fn is_checkpoint(&self) -> bool {
         matches!(self, Self::MakeCheckpoint(_))

@@ -17,6 +17,7 @@ pub mod provider;
 pub mod redirect;
 pub mod undo;
 pub mod setup;
+mod worktrees;
 
 use std::collections::BTreeMap;
 

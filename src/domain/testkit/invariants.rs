@@ -240,10 +240,24 @@ fn a_worktree_is_of_one(state: &State) {
         .chain(waiting)
         .filter(|kept| kept.worktree.saved.is_none())
         .map(|kept| &kept.worktree.worktree);
-    let owed = state.owed.worktrees.iter().map(|unused| &unused.worktree);
+    let owed = &state.owed;
+    let owed = owed.worktrees.iter().chain(&owed.worktrees_failed);
+    let owed = owed.map(|unused| &unused.worktree);
+    let released = state.outbox.values().filter_map(|effect| match effect {
+        Effect::ReleaseWorktree(release) => Some(&release.worktree),
+        _ => None,
+    });
+    let released: BTreeSet<&String> = released.collect();
     for worktree in begun.chain(kept).chain(owed) {
         assert!(seen.insert(worktree), "{worktree} is used twice");
+        // A release that is repeated after a crash must not meet anybody's work.
+        assert!(!released.contains(worktree), "{worktree} is being released");
     }
+    for attempt in state.agents.values() {
+        let name = &attempt.worktree;
+        assert!(!released.contains(name), "{name} is claimed too early");
+    }
+    assert!(!seen.contains(&state.free_worktree()));
 }
 
 /// What an agent was redirected to waits for nothing but that agent's end, a slot, and what was

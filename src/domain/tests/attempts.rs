@@ -42,7 +42,7 @@ fn an_idea_goes_from_the_backlog_to_the_target() {
     s.add("one").all_goes_well();
     assert_snapshot!(s.then(), @r"
     ideaAdded {id: idea-001, idea: {after: [], priority: 0, tags: [], text: one}}
-    ideaClaimed {agent: ed-001, attempt: 1, branch: agent/ed-001/idea-001, id: idea-001, profile: ed, worktree: ed-001-idea-001}
+    ideaClaimed {agent: ed-001, attempt: 1, branch: agent/ed-001/idea-001, id: idea-001, profile: ed, worktree: w01}
     ask #1 prepareWorktree ed-001
     worktreeReady {agent: ed-001, base: 0001, head: 0001}
     targetSeen {branch: main, commit: 0001}
@@ -83,7 +83,7 @@ fn an_idea_goes_from_the_backlog_to_the_target() {
     ideaLanded {commit: 1005, id: idea-001}
     attemptEnded {agent: ed-001, end: merged, keepWorktree: false, status: done}
     end #8
-    ask #9 releaseWorktree ed-001-idea-001
+    ask #9 releaseWorktree w01
     end #9
     ");
     assert_eq!(view::rest(&s.state), Rest::Idle);
@@ -324,8 +324,8 @@ fn blocked_frees_the_slot_and_keeps_the_worktree() {
     s.command(Command::RetryIdea { id: idea(1) });
     assert_snapshot!(s.then(), @r"
     ideaRetried {id: idea-001}
-    ideaClaimed {agent: ed-002, attempt: 2, branch: agent/ed-002/idea-001, id: idea-001, profile: ed, worktree: ed-002-idea-001}
-    ask #3 prepareWorktree ed-002 from ed-001-idea-001
+    ideaClaimed {agent: ed-002, attempt: 2, branch: agent/ed-002/idea-001, id: idea-001, profile: ed, worktree: w01}
+    ask #3 prepareWorktree ed-002 from w01
     ");
 }
 
@@ -343,7 +343,7 @@ fn a_question_waits_for_an_answer_while_others_go_on() {
     run r0001-ed-001-i1 Exited { code: 0 }
     ed-001 -> WaitingForHuman
     end #2
-    ideaClaimed {agent: ed-002, attempt: 1, branch: agent/ed-002/idea-002, id: idea-002, profile: ed, worktree: ed-002-idea-002}
+    ideaClaimed {agent: ed-002, attempt: 1, branch: agent/ed-002/idea-002, id: idea-002, profile: ed, worktree: w02}
     ask #3 prepareWorktree ed-002
     ");
     assert_snapshot!(view::needs_you(&s.state)[0].commands.join("\n"), @r#"
@@ -404,8 +404,8 @@ fn a_crash_is_tried_again_in_the_same_worktree_a_limited_number_of_times() {
     assert_eq!(s.idea(1).retry_count, 1);
     s.wait_for_deadline();
     assert_snapshot!(s.then(), @r"
-    ideaClaimed {agent: ed-002, attempt: 2, branch: agent/ed-002/idea-001, id: idea-001, profile: ed, worktree: ed-002-idea-001}
-    ask #3 prepareWorktree ed-002 from ed-001-idea-001
+    ideaClaimed {agent: ed-002, attempt: 2, branch: agent/ed-002/idea-001, id: idea-001, profile: ed, worktree: w01}
+    ask #3 prepareWorktree ed-002 from w01
     ");
     s.well_until("iteration");
     s.iteration(&agent(2), RunEndKind::Signalled { signal: 11 });
@@ -490,7 +490,7 @@ fn three_failures_in_a_row_pause_the_autopilot_and_say_so() {
     assert_snapshot!(s.then(), @r"
     phaseChanged {phase: running}
     pauseLifted {}
-    ideaClaimed {agent: ed-004, attempt: 1, branch: agent/ed-004/idea-004, id: idea-004, profile: ed, worktree: ed-004-idea-004}
+    ideaClaimed {agent: ed-004, attempt: 1, branch: agent/ed-004/idea-004, id: idea-004, profile: ed, worktree: w04}
     ask #7 prepareWorktree ed-004
     ");
 }
@@ -521,7 +521,7 @@ fn a_full_disk_counts_against_no_attempt() {
     roomAwaited {until: 2026-01-01T00:00:10.000Z}
     attemptEnded {agent: ed-001, end: released, keepWorktree: true, status: pending}
     end #1: no room for a worktree
-    ask #2 releaseWorktree ed-001-idea-001
+    ask #2 releaseWorktree w01
     ");
     assert_eq!(s.idea(1).failed_attempts, 0);
     s.answer("releaseWorktree", WorktreeReleased::default())
@@ -631,7 +631,7 @@ fn an_impossible_outcome_is_a_failure() {
     assert_snapshot!(s.then(), @r"
     attemptEnded {agent: ed-001, end: failed, keepWorktree: true, message: this cannot be the outcome of op-000001: Land(Landed), status: failed}
     end #1: this cannot be the outcome of op-000001: Land(Landed)
-    ask #2 releaseWorktree ed-001-idea-001
+    ask #2 releaseWorktree w01
     ");
 }
 

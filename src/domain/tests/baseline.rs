@@ -72,7 +72,7 @@ fn the_target_is_checked_once_before_the_first_idea_begins() {
     run r0001-baseline-1 Exited { code: 0 }
     baselinePassed {commit: 0001, index: 0, last: true}
     end #2
-    ideaClaimed {agent: ed-001, attempt: 1, branch: agent/ed-001/idea-001, id: idea-001, profile: ed, worktree: ed-001-idea-001}
+    ideaClaimed {agent: ed-001, attempt: 1, branch: agent/ed-001/idea-001, id: idea-001, profile: ed, worktree: w01}
     ask #3 prepareWorktree ed-001
     ");
     s.add("two");
@@ -197,7 +197,7 @@ fn an_attempt_on_a_commit_that_was_not_checked_begins_anew() {
     ed-001 -> Starting
     end #3
     attemptEnded {agent: ed-001, end: released, keepWorktree: false, status: pending}
-    ask #4 releaseWorktree ed-001-idea-001
+    ask #4 releaseWorktree w01
     ask #5 prepareBaseline main
     ");
     s.answer("prepareBaseline", at(2)).check(exit(1));

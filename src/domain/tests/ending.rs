@@ -94,8 +94,8 @@ fn an_agent_is_stopped_whatever_it_does() {
     run r0002-ed-001-q1 Stopped
     end #4
     attemptEnded {agent: ed-001, end: stopped, keepWorktree: true, status: pending}
-    ideaClaimed {agent: ed-002, attempt: 2, branch: agent/ed-002/idea-001, id: idea-001, profile: ed, worktree: ed-002-idea-001}
-    ask #6 prepareWorktree ed-002 from ed-001-idea-001
+    ideaClaimed {agent: ed-002, attempt: 2, branch: agent/ed-002/idea-001, id: idea-001, profile: ed, worktree: w01}
+    ask #6 prepareWorktree ed-002 from w01
     ");
     // While it is sealed: the effect comes to its end first.
     let mut s = working();
@@ -107,8 +107,8 @@ fn an_agent_is_stopped_whatever_it_does() {
     ed-001 -> Stopping
     end #3
     attemptEnded {agent: ed-001, end: stopped, keepWorktree: true, status: pending}
-    ideaClaimed {agent: ed-002, attempt: 2, branch: agent/ed-002/idea-001, id: idea-001, profile: ed, worktree: ed-002-idea-001}
-    ask #4 prepareWorktree ed-002 from ed-001-idea-001
+    ideaClaimed {agent: ed-002, attempt: 2, branch: agent/ed-002/idea-001, id: idea-001, profile: ed, worktree: w01}
+    ask #4 prepareWorktree ed-002 from w01
     ");
     // In the merge queue it is not an agent any more.
     let mut s = working();
@@ -144,7 +144,7 @@ fn a_cancelled_idea_leaves_nothing() {
     assert_snapshot!(s.then(), @r"
     undoRecorded {action: {cancel: {idea: idea-001}}}
     ideaCancelled {id: idea-001}
-    ask #3 releaseWorktree ed-001-idea-001
+    ask #3 releaseWorktree w01
     ");
     s.all_goes_well();
     // Active.
@@ -159,7 +159,7 @@ fn a_cancelled_idea_leaves_nothing() {
     run r0001-ed-001-i1 Stopped
     end #2
     attemptEnded {agent: ed-001, end: cancelled, keepWorktree: false, status: cancelled}
-    ask #4 releaseWorktree ed-001-idea-001
+    ask #4 releaseWorktree w01
     ");
     // Waiting for a person.
     let mut s = working();
@@ -170,7 +170,7 @@ fn a_cancelled_idea_leaves_nothing() {
     assert_snapshot!(s.then(), @r"
     undoRecorded {action: {cancel: {idea: idea-001}}}
     attemptEnded {agent: ed-001, end: cancelled, keepWorktree: false, status: cancelled}
-    ask #3 releaseWorktree ed-001-idea-001
+    ask #3 releaseWorktree w01
     ");
     // Its conflict is being laid out: that comes to its end first.
     let mut s = working();
@@ -185,7 +185,7 @@ fn a_cancelled_idea_leaves_nothing() {
     conflictLaidOut {files: [a.rs], id: idea-001}
     end #6
     attemptEnded {agent: ed-001, end: cancelled, keepWorktree: false, status: cancelled}
-    ask #7 releaseWorktree ed-001-idea-001
+    ask #7 releaseWorktree w01
     ");
     // Being merged it is too late.
     let mut s = working();
@@ -302,8 +302,8 @@ fn a_drain_waits_for_iterations_to_end() {
     daemonStarted {version: 1.0.0}
     phaseChanged {phase: recovering}
     phaseChanged {phase: running}
-    ideaClaimed {agent: ed-002, attempt: 2, branch: agent/ed-002/idea-001, id: idea-001, profile: ed, worktree: ed-002-idea-001}
-    ask #3 prepareWorktree ed-002 from ed-001-idea-001
+    ideaClaimed {agent: ed-002, attempt: 2, branch: agent/ed-002/idea-001, id: idea-001, profile: ed, worktree: w01}
+    ask #3 prepareWorktree ed-002 from w01
     ");
 }
 
@@ -492,7 +492,7 @@ fn a_mode_override_wins_over_the_configuration() {
     });
     assert_snapshot!(s.then(), @r"
     modeSet {}
-    ideaClaimed {agent: ed-001, attempt: 1, branch: agent/ed-001/idea-001, id: idea-001, profile: ed, worktree: ed-001-idea-001}
+    ideaClaimed {agent: ed-001, attempt: 1, branch: agent/ed-001/idea-001, id: idea-001, profile: ed, worktree: w01}
     ask #1 prepareWorktree ed-001
     ");
 }

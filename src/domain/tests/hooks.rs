@@ -134,7 +134,7 @@ fn an_attempt_waits_for_pre_start_before_its_first_iteration() {
     ask #2 run r0001-pre-start-13
     ");
     assert_snapshot!(told(&s), @"pre-start AGENT=ed-001 BRANCH=agent/ed-001/idea-001 \
-        IDEA_ID=idea-001 WORKTREE=ed-001-idea-001");
+        IDEA_ID=idea-001 WORKTREE=w01");
     s.hook("pre-start", exit(0));
     assert_snapshot!(s.then(), @r"
     run r0001-pre-start-13 Exited { code: 0 }

@@ -90,7 +90,7 @@ fn in_semi_auto_mode_nothing_begins_by_itself() {
     s.command(Command::AssignIdea { id, profile });
     assert_snapshot!(s.then(), @r"
     ideaAssigned {id: idea-001}
-    ideaClaimed {agent: ed-001, attempt: 1, branch: agent/ed-001/idea-001, id: idea-001, profile: ed, worktree: ed-001-idea-001}
+    ideaClaimed {agent: ed-001, attempt: 1, branch: agent/ed-001/idea-001, id: idea-001, profile: ed, worktree: w01}
     ask #1 prepareWorktree ed-001
     ");
 }
@@ -113,8 +113,8 @@ fn an_assigned_idea_that_was_interrupted_goes_on_by_itself() {
     daemonStarted {version: 1.0.0}
     phaseChanged {phase: recovering}
     phaseChanged {phase: running}
-    ideaClaimed {agent: ed-002, attempt: 2, branch: agent/ed-002/idea-001, id: idea-001, profile: ed, worktree: ed-002-idea-001}
-    ask #4 prepareWorktree ed-002 from ed-001-idea-001
+    ideaClaimed {agent: ed-002, attempt: 2, branch: agent/ed-002/idea-001, id: idea-001, profile: ed, worktree: w01}
+    ask #4 prepareWorktree ed-002 from w01
     ");
 }
 
@@ -271,8 +271,8 @@ fn retry_ends_the_wait_after_a_crash() {
     s.command(Command::RetryIdea { id: idea(1) });
     assert_snapshot!(s.then(), @r"
     ideaRetried {id: idea-001}
-    ideaClaimed {agent: ed-002, attempt: 2, branch: agent/ed-002/idea-001, id: idea-001, profile: ed, worktree: ed-002-idea-001}
-    ask #3 prepareWorktree ed-002 from ed-001-idea-001
+    ideaClaimed {agent: ed-002, attempt: 2, branch: agent/ed-002/idea-001, id: idea-001, profile: ed, worktree: w01}
+    ask #3 prepareWorktree ed-002 from w01
     ");
 }
 
@@ -284,7 +284,7 @@ fn a_worktree_that_was_never_made_is_released() {
     assert_snapshot!(s.then(), @r"
     attemptEnded {agent: ed-001, end: failed, keepWorktree: true, message: no such branch, status: failed}
     end #1: no such branch
-    ask #2 releaseWorktree ed-001-idea-001
+    ask #2 releaseWorktree w01
     ");
 }
 

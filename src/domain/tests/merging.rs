@@ -240,10 +240,10 @@ fn after_the_last_resolver_try_a_person_is_asked() {
     let needs = view::needs_you(&s.state);
     assert_snapshot!(needs[0].message, @r"the merge of idea-001 has a conflict in src/a.rs (still in conflict: src/a.rs)");
     assert_snapshot!(needs[0].commands.join("\n"), @r"
-    git -C .swarm/worktrees/ed-001-idea-001 status
-    git -C .swarm/worktrees/ed-001-idea-001 mergetool   # or edit the files by hand
-    git -C .swarm/worktrees/ed-001-idea-001 add --all
-    git -C .swarm/worktrees/ed-001-idea-001 commit -m 'Resolve the conflict of idea-001'
+    git -C .swarm/worktrees/w01 status
+    git -C .swarm/worktrees/w01 mergetool   # or edit the files by hand
+    git -C .swarm/worktrees/w01 add --all
+    git -C .swarm/worktrees/w01 commit -m 'Resolve the conflict of idea-001'
     swarm merge resolve idea-001
     ");
     assert_eq!(view::rest(&s.state), Rest::NeedsPerson);
@@ -435,7 +435,7 @@ fn an_idea_with_nothing_to_merge_is_done() {
     assert_snapshot!(s.then(), @r"
     attemptEnded {agent: ed-001, end: nothingToMerge, keepWorktree: false, message: the agent said COMPLETE, and its branch holds nothing that the target lacks, status: done}
     end #5
-    ask #6 releaseWorktree ed-001-idea-001
+    ask #6 releaseWorktree w01
     ");
     assert_eq!(s.state.swarm.failures_in_a_row, 0);
 }
@@ -495,7 +495,7 @@ fn after_a_force_push_work_can_be_rebased_merged_or_cancelled() {
     assert_snapshot!(s.then(), @r"
     attemptEnded {agent: ed-001, end: cancelled, keepWorktree: false, status: cancelled}
     targetSettled {choice: cancel, to: 0099}
-    ask #6 releaseWorktree ed-001-idea-001
+    ask #6 releaseWorktree w01
     ");
     let again = Command::SettleTarget {
         choice: TargetChoice::Cancel,
@@ -522,7 +522,7 @@ fn cancelling_after_a_force_push_waits_for_a_running_resolver() {
     ed-001 -> Stopping
     attemptEnded {agent: ed-002, end: cancelled, keepWorktree: false, status: cancelled}
     targetSettled {choice: cancel, to: 0099}
-    ask #13 releaseWorktree ed-002-idea-002
+    ask #13 releaseWorktree w02
     ask #14 stopRun r0003-ed-001-i2
     ");
     s.iteration(&agent(1), RunEndKind::Stopped);
@@ -530,7 +530,7 @@ fn cancelling_after_a_force_push_waits_for_a_running_resolver() {
     run r0003-ed-001-i2 Stopped
     end #7
     attemptEnded {agent: ed-001, end: cancelled, keepWorktree: false, status: cancelled}
-    ask #15 releaseWorktree ed-001-idea-001
+    ask #15 releaseWorktree w01
     ");
 }
 

@@ -28,3 +28,4 @@ mod table;
 mod torn_batches;
 mod undo;
 mod usage;
+mod worktrees;

@@ -118,7 +118,7 @@ fn is_handed_over(event: &Event) -> bool {
             idea,
             from: Some(from),
             ..
-        }) => from.saved.is_none() && !from.worktree.ends_with(idea.as_str()),
+        }) => from.saved.is_none() && !from.branch.ends_with(idea.as_str()),
         _ => false,
     }
 }

@@ -68,14 +68,14 @@ fn a_redirect_commits_the_work_and_hands_over_the_worktree() {
     workSaved {agent: ed-001, committed: true, saved: {tip: 0007}}
     end #4
     attemptEnded {agent: ed-001, end: redirected, keepWorktree: true, status: pending}
-    ideaClaimed {agent: ed-002, attempt: 1, branch: agent/ed-002/idea-002, id: idea-002, profile: ed, worktree: ed-002-idea-002}
-    ask #5 prepareWorktree ed-002 from ed-001-idea-001
+    ideaClaimed {agent: ed-002, attempt: 1, branch: agent/ed-002/idea-002, id: idea-002, profile: ed, worktree: w01}
+    ask #5 prepareWorktree ed-002 from w01
     ");
     let from = match &s.state.outbox[&s.pending("prepareWorktree").unwrap()] {
         Effect::PrepareWorktree(effect::PrepareWorktree { from, .. }) => from.clone().unwrap(),
         other => panic!("{other:?}"),
     };
-    assert_eq!(from.worktree, "ed-001-idea-001");
+    assert_eq!(from.worktree, "w01");
     assert_eq!(at_work(&s), [idea(2)]);
     let own = s.idea(1).kept.clone().unwrap().worktree;
     assert_eq!(own.saved.unwrap().tip, oid(7));
@@ -103,10 +103,7 @@ fn with_a_new_worktree_the_old_one_stays_with_its_idea() {
     };
     assert_eq!((to, from), (&idea(2), &None));
     let kept = s.idea(1).kept.clone().unwrap().worktree;
-    assert_eq!(
-        (kept.worktree.as_str(), kept.saved),
-        ("ed-001-idea-001", None)
-    );
+    assert_eq!((kept.worktree.as_str(), kept.saved), ("w01", None));
 }
 
 #[test]
@@ -225,7 +222,7 @@ fn an_idea_with_earlier_work_continues_from_that() {
     else {
         panic!("no worktree is made")
     };
-    assert_eq!(from.as_ref().unwrap().worktree, "ed-001-idea-001");
+    assert_eq!(from.as_ref().unwrap().worktree, "w01");
     // Nobody has decided for the other one: where ideas are assigned it waits.
     s.all_goes_well();
     assert_eq!(s.idea(2).status, IdeaStatus::Pending);
@@ -269,10 +266,7 @@ fn work_that_cannot_be_committed_stays_in_its_worktree() {
         s.iteration(&agent(1), RunEndKind::Stopped);
         s.fails_as("saveWork", kind, "the index is locked");
         let kept = s.idea(1).kept.clone().unwrap().worktree;
-        assert_eq!(
-            (kept.worktree.as_str(), kept.saved),
-            ("ed-001-idea-001", None)
-        );
+        assert_eq!((kept.worktree.as_str(), kept.saved), ("w01", None));
         let why = s.idea(1).last_error.clone().unwrap();
         assert!(why.contains("keeps its worktree"), "{why}");
         if s.state.swarm.paused {
@@ -304,7 +298,7 @@ fn the_other_idea_waits_for_the_end_of_the_agent_although_a_slot_is_free() {
     s.well_until("prepareWorktree");
     assert_eq!(at_work(&s), [idea(2)]);
     let kept = s.attempt(2).kept.clone().unwrap();
-    assert_eq!(kept.worktree.worktree, "ed-001-idea-001");
+    assert_eq!(kept.worktree.worktree, "w01");
 }
 
 #[test]
@@ -320,7 +314,7 @@ fn a_stop_cancels_the_redirect() {
     // Or its next attempt has it already.
     let taken = s.state.agents.values().find(|next| next.idea == idea(1));
     let taken = taken.and_then(|next| Some(next.kept.clone()?.worktree.worktree));
-    assert_eq!(kept.or(taken).as_deref(), Some("ed-001-idea-001"));
+    assert_eq!(kept.or(taken).as_deref(), Some("w01"));
 }
 
 #[test]
@@ -350,7 +344,7 @@ fn if_the_other_idea_is_cancelled_the_worktree_stays() {
         panic!("no worktree is made")
     };
     assert_eq!(of, &idea(1));
-    assert_eq!(from.as_ref().unwrap().worktree, "ed-001-idea-001");
+    assert_eq!(from.as_ref().unwrap().worktree, "w01");
 }
 
 #[test]
@@ -363,7 +357,7 @@ fn while_paused_the_other_idea_waits_and_has_the_worktree() {
     s.all_goes_well();
     assert_eq!(at_work(&s), [] as [IdeaId; 0]);
     let kept = s.idea(2).kept.clone().unwrap();
-    assert_eq!(kept.worktree.worktree, "ed-001-idea-001");
+    assert_eq!(kept.worktree.worktree, "w01");
     assert_eq!(kept.taken_from, Some(idea(1)));
     // A checkpoint keeps the work once, with the idea that it was done for.
     let works = crate::domain::state::checkpoint::unfinished(&s.state);

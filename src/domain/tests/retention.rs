@@ -128,7 +128,7 @@ fn unknown_runs_are_needed() {
     let cut = format!("r0002-{}", "e".repeat(58));
     assert_eq!(verdict(&s, &cut), unknown, "its end is cut off");
     let needs = Needs::of(&s.state);
-    assert_eq!(needs.worktree("ed-009-idea-001"), unknown);
+    assert_eq!(needs.attempt("ed-009-idea-001"), unknown);
 }
 
 #[test]
@@ -144,16 +144,16 @@ fn a_forgotten_iteration_belongs_to_the_agent_in_its_name() {
 }
 
 #[test]
-fn a_worktree_is_needed_while_anything_uses_it() {
+fn what_is_kept_of_an_attempt_is_needed_until_its_release_is_over() {
     let mut s = Scenario::running();
     s.add("one").well_until("releaseWorktree");
-    let name = s.state.ended[&agent(1)].worktree.clone();
+    let name = "ed-001-idea-001".to_owned();
     let in_use = Verdict::Needed(Need::InUse);
-    assert_eq!(Needs::of(&s.state).worktree(&name), in_use);
+    assert_eq!(Needs::of(&s.state).attempt(&name), in_use);
     s.all_goes_well();
     let ended = s.state.ended[&agent(1)].ended_at;
     let over = Verdict::Over(Some(ended));
-    assert_eq!(Needs::of(&s.state).worktree(&name), over);
+    assert_eq!(Needs::of(&s.state).attempt(&name), over);
 }
 
 #[test]

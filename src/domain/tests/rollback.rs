@@ -543,7 +543,7 @@ fn a_rollback_releases_the_current_worktrees() {
     let ideas = held(&s.state, |_| None);
     s.command(to("first", true));
     s.rollback_ready(ideas).quietly().all_goes_well();
-    assert!(s.then().contains("releaseWorktree ed-001-idea-001"));
+    assert!(s.then().contains("releaseWorktree w01"));
     assert!(s.idea(1).kept.is_none());
 }
 
@@ -631,7 +631,7 @@ fn saved_work_has_no_worktree_to_release() {
     ed-002 -> Stopping
     end #9: it cannot be done
     attemptEnded {agent: ed-002, end: cancelled, keepWorktree: false, status: cancelled}
-    ask #10 releaseWorktree ed-002-idea-001
+    ask #10 releaseWorktree w01
     ");
 }
 
@@ -643,7 +643,7 @@ fn a_half_made_worktree_is_released_and_the_saved_work_stays() {
     assert_snapshot!(s.then(), @r"
     attemptEnded {agent: ed-002, end: failed, keepWorktree: true, message: no such commit, status: failed}
     end #9: no such commit
-    ask #10 releaseWorktree ed-002-idea-001
+    ask #10 releaseWorktree w01
     ");
     assert_eq!(s.idea(1).status, IdeaStatus::Failed);
     let kept = s.idea(1).kept.as_ref().unwrap();

@@ -79,7 +79,7 @@ fn after_a_crash_the_conversation_resumes_in_the_same_worktree() {
     let mut s = talking();
     over(&mut s, 1, RunEnd::new(RunEndKind::Lost));
     s.wait_for_deadline();
-    let same = "ed-001-idea-001".to_owned();
+    let same = "w01".to_owned();
     assert_eq!(prepared(&s), (same.clone(), Some(same)));
     assert_eq!(session(&s, 1).as_deref(), Some("first"));
     s.all_goes_well();
@@ -98,8 +98,8 @@ fn after_a_stop_the_conversation_resumes_only_under_the_same_profile() {
         s.command(Command::AssignIdea { id, profile });
         s.command(Command::Resume);
         let (worktree, from) = prepared(&s);
-        assert_eq!(from.as_deref(), Some("ed-001-idea-001"));
-        assert_eq!(worktree == "ed-001-idea-001", kept, "{worktree}");
+        assert_eq!(from.as_deref(), Some("w01"));
+        assert_eq!(worktree, "w01");
         assert_eq!(session(&s, 1).is_some(), kept);
         s.all_goes_well();
         assert_eq!(s.idea(1).status, IdeaStatus::Done);
@@ -107,12 +107,12 @@ fn after_a_stop_the_conversation_resumes_only_under_the_same_profile() {
 }
 
 #[test]
-fn without_resuming_each_attempt_has_its_own_worktree() {
+fn without_resuming_an_idea_keeps_its_worktree_too() {
     let mut s = talking();
     s.load(|settings| settings.resume_sessions = false);
     over(&mut s, 1, RunEnd::new(RunEndKind::Lost));
     s.wait_for_deadline();
-    assert_eq!(prepared(&s).0, "ed-002-idea-001");
+    assert_eq!(prepared(&s).0, "w01");
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn a_redirect_takes_the_conversation_along() {
         let taken = session(&s, 2);
         assert_eq!(taken.is_some(), !new_worktree);
         let (_, two) = s.state.attempt_at(&idea(2)).unwrap();
-        assert_eq!(two.worktree == "ed-001-idea-001", !new_worktree);
+        assert_eq!(two.worktree == "w01", !new_worktree);
         s.all_goes_well();
         assert!((1..=2).all(|number| s.idea(number).status == IdeaStatus::Done));
     }
@@ -142,7 +142,7 @@ fn an_idea_cancelled_before_it_resumes_releases_its_worktree_once() {
     let mut s = talking();
     over(&mut s, 1, RunEnd::new(RunEndKind::Lost));
     s.wait_for_deadline();
-    assert_eq!(prepared(&s).0, "ed-001-idea-001");
+    assert_eq!(prepared(&s).0, "w01");
     s.command(Command::CancelIdea { id: idea(1) });
     s.fails("prepareWorktree", "no");
     let release = |effect: &&Effect| matches!(effect, Effect::ReleaseWorktree(_));

@@ -10,6 +10,7 @@ use std::path::Path;
 use git2::Oid;
 
 use super::note::Resolution;
+use crate::domain::ids::attempt_name;
 use crate::git::error::GitError;
 use crate::git::merge::markers::marker_lines;
 use crate::git::objects::names::shown;
@@ -83,7 +84,7 @@ impl Repo {
     /// commit under `refs/swarm/rescue/`.
     pub(crate) fn take_back_open_merge(
         &self,
-        name: &str,
+        branch: &str,
         reference: &str,
         tip: Oid,
         note: &Resolution,
@@ -95,7 +96,7 @@ impl Repo {
         if back == tip {
             return Ok(());
         }
-        self.keep_commit(&rescue_ref(name), tip)?;
+        self.keep_commit(&rescue_ref(&attempt_name(branch)), tip)?;
         let why = "merge: undo a committed conflict";
         self.move_ref(reference, tip, back, why)
     }

@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 
 use git2::Oid;
 
+use crate::domain::ids::attempt_name;
 use crate::git::error::GitError;
 use crate::git::objects::names::shown;
 use crate::git::repo::Repo;
 use crate::git::worktree::release::rescue_ref;
 
-/// Prefix of the rescue reference; the worktree's name follows.
+/// Prefix of the rescue reference; the attempt's name follows.
 const PREFIX: &str = "left-out-";
 
 /// Changes that a resolution dropped.
@@ -40,11 +41,11 @@ struct Sides {
 
 impl Repo {
     /// Finds changes missing from `head`, which resolved the conflict of `source` and `target` in
-    /// the worktree `name`, and saves the work under a reference. `None` if nothing is missing, or
+    /// the work on `branch`, and saves the work under a reference. `None` if nothing is missing, or
     /// only some files of the work while the history has all commits. May be repeated.
     pub fn keep_left_out(
         &self,
-        name: &str,
+        branch: &str,
         merged: (Oid, Oid),
         head: Oid,
     ) -> Result<Option<DroppedChanges>, GitError> {
@@ -58,11 +59,12 @@ impl Repo {
         if sides.left_out.is_empty() && sides.undone.is_empty() {
             return Ok(None);
         }
+        let reference = rescue_ref(&format!("{PREFIX}{}", attempt_name(branch)));
         let shown = |paths: &[PathBuf]| paths.iter().map(|path| shown(path)).collect();
         Ok(Some(DroppedChanges {
             files: shown(&sides.left_out),
             undone: shown(&sides.undone),
-            kept: self.keep_commit(&rescue_ref(&format!("{PREFIX}{name}")), source)?,
+            kept: self.keep_commit(&reference, source)?,
         }))
     }
 

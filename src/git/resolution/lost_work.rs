@@ -1,7 +1,7 @@
 //! Keeps a branch's work while its conflict is open, and restores work that a resolver threw away:
 //! after `git reset --hard MERGE_HEAD` there is no conflict either.
 //!
-//! Invariant: `refs/swarm/open/<worktree>` has the work until the conflict is over. If the branch
+//! Invariant: `refs/swarm/open/<attempt>` has the work until the conflict is over. If the branch
 //! then contains only what other branches have, its work is restored and the conflict starts over.
 //! If it has commits of its own (a rebase, a squash), it is accepted, and its earlier work stays
 //! under `refs/swarm/rescue/`.
@@ -10,6 +10,7 @@ use git2::Oid;
 
 use super::note::{self, Resolution};
 use crate::crash;
+use crate::domain::ids::attempt_name;
 use crate::domain::time::Timestamp;
 use crate::git::error::GitError;
 use crate::git::objects::names::branch_ref;
@@ -19,28 +20,33 @@ use crate::git::worktree::release::rescue_ref;
 use crate::git::worktree::reset::{Clean, HeadTo};
 use crate::git::worktree::snapshot::Snapshot;
 
-/// Reference that keeps the work of a worktree while its conflict is open.
-pub(crate) fn open_ref(name: &str) -> String {
-    format!("refs/swarm/open/{name}")
+/// Reference that keeps the work of an attempt while its conflict is open.
+pub(crate) fn open_ref(attempt: &str) -> String {
+    format!("refs/swarm/open/{attempt}")
 }
 
 impl Repo {
-    /// Keeps the work at `ours` while its conflict is open.
-    pub(crate) fn keep_while_open(&self, name: &str, ours: Oid) -> Result<(), GitError> {
-        self.close_conflict(name, ours)?;
+    /// Keeps the work at `ours`, the branch's tip, while its conflict is open.
+    pub(crate) fn keep_while_open(&self, branch: &str, ours: Oid) -> Result<(), GitError> {
+        self.close_conflict(branch, ours)?;
         self.make_durable(ours, &[])?;
-        self.create_ref(&open_ref(name), ours, "swarm: a conflict is open")
+        self.create_ref(
+            &open_ref(&attempt_name(branch)),
+            ours,
+            "swarm: a conflict is open",
+        )
     }
 
     /// Ends the conflict with the result `head`. Work that `head` does not contain stays under
     /// `refs/swarm/rescue/`.
-    pub(crate) fn close_conflict(&self, name: &str, head: Oid) -> Result<(), GitError> {
-        let reference = open_ref(name);
+    pub(crate) fn close_conflict(&self, branch: &str, head: Oid) -> Result<(), GitError> {
+        let attempt = attempt_name(branch);
+        let reference = open_ref(&attempt);
         let Some(ours) = self.read_ref(&reference)? else {
             return Ok(());
         };
         if !self.contains(head, ours)? {
-            self.keep_commit(&rescue_ref(name), ours)?;
+            self.keep_commit(&rescue_ref(&attempt), ours)?;
         }
         self.delete_ref(&reference, ours)
     }
@@ -54,7 +60,8 @@ impl Repo {
         note: Option<&Resolution>,
     ) -> Result<bool, GitError> {
         let reference = branch_ref(branch)?;
-        let ours = self.read_ref(&open_ref(&worktree.name))?;
+        let attempt = attempt_name(branch);
+        let ours = self.read_ref(&open_ref(&attempt))?;
         let (Some(ours), Some(tip)) = (ours, self.read_ref(&reference)?) else {
             return Ok(false);
         };
@@ -64,7 +71,7 @@ impl Repo {
         if note.is_none_or(|note| note.started) {
             self.snapshot_worktree(&Snapshot {
                 name: worktree.name.clone(),
-                reference: rescue_ref(&worktree.name),
+                reference: rescue_ref(&attempt),
                 message: "Uncommitted work beside a merge that discarded its branch\n".into(),
                 identity: self.identity()?,
                 time: self.time_of(tip)?,
@@ -100,7 +107,7 @@ impl Repo {
     }
 
     /// Commit time.
-    fn time_of(&self, commit: Oid) -> Result<Timestamp, GitError> {
+    pub(crate) fn time_of(&self, commit: Oid) -> Result<Timestamp, GitError> {
         let library = self.library()?;
         let found = library.find_commit(commit);
         let found = found.map_err(GitError::library(format!("read {commit}")))?;

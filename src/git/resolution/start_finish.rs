@@ -13,6 +13,7 @@ use git2::Oid;
 
 use super::note::{self, Resolution};
 use crate::crash;
+use crate::domain::ids::attempt_name;
 use crate::domain::time::Timestamp;
 use crate::git::error::GitError;
 use crate::git::merge::markers::marker_lines_in;
@@ -83,7 +84,7 @@ impl Repo {
         }
         worktree.require_branch(branch)?;
         if merge_heads(&worktree) == [target] {
-            return self.open_files(&worktree, tip);
+            return self.open_files(&worktree, branch, tip);
         }
         // Somebody committed the open conflict: it must be resolved before another merge hides it.
         let open = self.committed_open(tip, note::read(&worktree).as_ref())?;
@@ -99,7 +100,7 @@ impl Repo {
             target,
             files: Vec::new(),
         };
-        self.keep_while_open(name, tip)?;
+        self.keep_while_open(branch, tip)?;
         note::write(&worktree, &note)?;
         crash::point("git.resolve.noted");
         self.merge_into(&worktree, tip, branch, target)?;
@@ -151,7 +152,7 @@ impl Repo {
             if !open.is_empty() {
                 return Ok(Finish::StillConflicted { files: open });
             }
-            return self.finished(&worktree, tip, target);
+            return self.finished(&worktree, &want.branch, tip, target);
         }
         if heads.is_empty() {
             return Ok(Finish::NotStarted);
@@ -165,11 +166,11 @@ impl Repo {
         crash::point("git.resolve.before-ref");
         self.move_ref(&reference, tip, commit, "merge: conflict settled")?;
         crash::point("git.resolve.after-ref");
-        self.finished(&worktree, commit, target)
+        self.finished(&worktree, &want.branch, commit, target)
     }
 
     /// Returns the worktree to its branch and saves the unfinished resolution under
-    /// `refs/swarm/rescue/<name>`. Returns false if no merge of swarm was in progress; a merge that
+    /// `refs/swarm/rescue/<attempt>`. Returns false if no merge of swarm was in progress; a merge that
     /// an agent started itself is left alone.
     pub fn abort_resolution(&self, want: &FinishResolution) -> Result<bool, GitError> {
         let reference = branch_ref(&want.branch)?;
@@ -182,13 +183,13 @@ impl Repo {
             worktree.require_branch(&want.branch)?;
             self.snapshot_worktree(&Snapshot {
                 name: want.name.clone(),
-                reference: rescue_ref(&want.name),
+                reference: rescue_ref(&attempt_name(&want.branch)),
                 message: "Unfinished work of an aborted merge\n".into(),
                 identity: want.identity.clone(),
                 time: want.time,
             })?;
             let tip = self.head_commit(&worktree)?;
-            self.take_back_open_merge(&want.name, &reference, tip, &note)?;
+            self.take_back_open_merge(&want.branch, &reference, tip, &note)?;
             note.started = false;
             note::write(&worktree, &note)?;
         }
@@ -197,7 +198,7 @@ impl Repo {
             self.reset(&worktree, tip, &HeadTo::Branch(reference), Clean::Untracked)?;
         }
         let head = self.head_commit(&worktree)?;
-        self.close_conflict(&want.name, head)?;
+        self.close_conflict(&want.branch, head)?;
         Ok(true)
     }
 
@@ -270,7 +271,12 @@ impl Repo {
             .collect())
     }
 
-    fn open_files(&self, worktree: &Worktree, tip: Oid) -> Result<Vec<String>, GitError> {
+    fn open_files(
+        &self,
+        worktree: &Worktree,
+        branch: &str,
+        tip: Oid,
+    ) -> Result<Vec<String>, GitError> {
         let files = self.unmerged(worktree)?;
         let shown = files.iter().map(|path| shown(path)).collect();
         // A person or agent may have started this merge, so there is no note yet.
@@ -282,7 +288,7 @@ impl Repo {
                 target,
                 files,
             };
-            self.keep_while_open(&worktree.name, tip)?;
+            self.keep_while_open(branch, tip)?;
             note::write(worktree, &note)?;
         }
         Ok(shown)
@@ -348,13 +354,19 @@ impl Repo {
     }
 
     /// Removes git's and swarm's notes after making both sides durable.
-    fn finished(&self, worktree: &Worktree, head: Oid, target: Oid) -> Result<Finish, GitError> {
+    fn finished(
+        &self,
+        worktree: &Worktree,
+        branch: &str,
+        head: Oid,
+        target: Oid,
+    ) -> Result<Finish, GitError> {
         self.make_durable(head, &[target])?;
         if merge_heads(worktree).iter().all(|merged| *merged == target) {
             self.end_merge(worktree)?;
         }
         note::remove(worktree)?;
-        self.close_conflict(&worktree.name, head)?;
+        self.close_conflict(branch, head)?;
         Ok(Finish::Finished { head })
     }
 }

@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use git2::Oid;
 
 use super::nested_repos::kept_name;
-use super::pool::SPARE;
 use crate::domain::time::Timestamp;
 use crate::git::error::GitError;
 use crate::git::repo::Repo;
@@ -34,14 +33,18 @@ pub struct Rescued {
 impl Repo {
     /// Directories that [`Repo::drain_pool`] would delete.
     pub fn disposable_worktrees(&self) -> Result<Vec<Disposable>, GitError> {
-        let mut found = Vec::new();
-        for prefix in SPARE.into_iter().chain([".trash-"]) {
-            found.extend(self.spare(prefix)?);
+        let mut found = self.spare(".trash-")?;
+        // Listing must not create the directory.
+        if self.worktree_path("").is_dir() {
+            found.extend(self.spare_names()?.into_iter().map(|name| {
+                let path = self.worktree_path(&name);
+                Disposable { name, path }
+            }));
         }
         Ok(found)
     }
 
-    /// Directories of kept repositories, each with the name of the worktree that contained them.
+    /// Directories of kept repositories, each with the name of the attempt that created them.
     pub fn kept_repositories(&self) -> Result<Vec<(String, Disposable)>, GitError> {
         let prefix = kept_name("");
         let each = self.spare(&prefix)?.into_iter();
@@ -50,10 +53,10 @@ impl Repo {
             .collect())
     }
 
-    /// Deletes the kept repositories of a worktree.
-    pub fn discard_kept_repositories(&self, worktree: &str) -> Result<(), GitError> {
+    /// Deletes the kept repositories of an attempt.
+    pub fn discard_kept_repositories(&self, attempt: &str) -> Result<(), GitError> {
         let _held = self.registry();
-        self.discard_directory(&kept_name(worktree))
+        self.discard_directory(&kept_name(attempt))
     }
 
     /// All references under `refs/swarm/rescue/`.

@@ -13,7 +13,7 @@ use super::release::{Proof, Release};
 use super::reset::index_is_plain;
 use crate::domain::time::Timestamp;
 use crate::git::error::GitError;
-use crate::git::repo::{Identity, Repo};
+use crate::git::repo::{Head, Identity, Repo};
 
 /// Arguments of [`Repo::fresh_start_if_empty`].
 #[derive(Debug, Clone)]
@@ -65,12 +65,17 @@ impl Repo {
 
     /// Whether an earlier call has started to prepare this worktree; then that one continues.
     fn is_under_way(&self, want: &Prepare) -> Result<bool, GitError> {
-        for name in [want.name.clone(), format!(".take-{}", want.name)] {
-            if matches!(self.look_up(&name)?, Found::Ours(_)) {
-                return Ok(true);
+        let staging = format!(".take-{}", want.name);
+        let found = match self.look_up(&want.name)? {
+            Found::Ours(worktree) => {
+                let on_it = Head::Branch(want.branch.clone());
+                let owner = worktree.owner();
+                owner.as_ref() == Some(&want.branch)
+                    || worktree.head().is_ok_and(|head| head == on_it)
             }
-        }
-        Ok(false)
+            Found::Nothing | Found::HalfMade | Found::Foreign(_) => false,
+        };
+        Ok(found || matches!(self.look_up(&staging)?, Found::Ours(_)))
     }
 
     fn has_work(&self, earlier: &Earlier, anew: &FreshStart) -> Result<bool, GitError> {

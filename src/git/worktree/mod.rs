@@ -1,4 +1,5 @@
-//! The life of a worktree: `registry` (where they lie), `prepare`, `pool`, `release`.
+//! The life of a worktree: `registry` (where they lie), `prepare`, `pool`, `release`, `reuse` (by
+//! the next idea).
 //!
 //! Work in it: `status`, `snapshot` (saves work without touching it), `commit_leftovers` (commits
 //! what an agent left), `reset`, `nested_repos` (repositories that an agent created inside). Rare
@@ -17,5 +18,6 @@ pub(super) mod registry;
 pub(super) mod release;
 pub(super) mod relocated;
 pub(super) mod reset;
+pub(super) mod reuse;
 pub(super) mod snapshot;
 pub(super) mod status;

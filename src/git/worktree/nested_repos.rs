@@ -1,7 +1,7 @@
 //! Keeps git repositories that an agent created inside its worktree. No commit of the branch
 //! contains them, so they are moved aside before the worktree is cleaned.
 //!
-//! Invariant: a kept repository lies in `.kept-<worktree>`, at the path it had in the worktree. One
+//! Invariant: a kept repository lies in `.kept-<attempt>`, at the path it had in the worktree. One
 //! rename moves it, so after a kill it is in one of the two places. Only `swarm clean` deletes it,
 //! after the retention time. Repositories below ignored directories (fetched dependencies) are not
 //! kept.
@@ -20,12 +20,12 @@ use crate::git::repo::Repo;
 const LINK: u32 = 0o160_000;
 
 impl Repo {
-    /// Moves the repositories inside `worktree` aside. `entries` is its status; `None` (the index
-    /// is damaged) searches the directories.
+    /// Moves the repositories that the attempt created inside `worktree` aside. `entries` is its
+    /// status; `None` (the index is damaged) searches the directories.
     pub(crate) fn keep_nested(
         &self,
         worktree: &Worktree,
-        name: &str,
+        attempt: &str,
         entries: Option<&[Entry]>,
     ) -> Result<(), GitError> {
         let mut found = linked(worktree);
@@ -39,21 +39,21 @@ impl Repo {
             if fs::symlink_metadata(from.join(".git")).is_err() {
                 continue;
             }
-            let to = self.free_place(name, &path)?;
+            let to = self.free_place(attempt, &path)?;
             crash::point("git.release.before-nested");
             fs::rename(&from, &to).at("rename", &from)?;
         }
         Ok(())
     }
 
-    /// Whether repositories from the worktree of this name are kept.
-    pub fn has_kept_nested(&self, name: &str) -> bool {
-        self.worktree_path(&kept_name(name)).is_dir()
+    /// Whether repositories of this attempt are kept.
+    pub fn has_kept_nested(&self, attempt: &str) -> bool {
+        self.worktree_path(&kept_name(attempt)).is_dir()
     }
 
     /// A free path for the repository; creates its parent.
-    fn free_place(&self, name: &str, path: &Path) -> Result<PathBuf, GitError> {
-        let wanted = self.worktrees_dir()?.join(kept_name(name)).join(path);
+    pub(crate) fn free_place(&self, attempt: &str, path: &Path) -> Result<PathBuf, GitError> {
+        let wanted = self.worktrees_dir()?.join(kept_name(attempt)).join(path);
         let parent = wanted.parent().unwrap_or(&wanted);
         fs::create_dir_all(parent).at("make", parent)?;
         let mut place = wanted.clone();
@@ -68,9 +68,9 @@ impl Repo {
     }
 }
 
-/// Directory, beside the worktrees, that keeps the repositories of one worktree.
-pub fn kept_name(worktree: &str) -> String {
-    format!(".kept-{worktree}")
+/// Directory, beside the worktrees, that keeps the repositories of one attempt.
+pub fn kept_name(attempt: &str) -> String {
+    format!(".kept-{attempt}")
 }
 
 fn untracked(entries: &[Entry]) -> impl Iterator<Item = PathBuf> {

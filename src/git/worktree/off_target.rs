@@ -14,6 +14,7 @@ use git2::Oid;
 use super::registry::Worktree;
 use super::reset::HeadTo;
 use crate::git::error::GitError;
+use crate::git::landing::verify_tree::VERIFY;
 use crate::git::objects::names::shown;
 use crate::git::repo::{Head, Repo};
 
@@ -66,8 +67,8 @@ impl Repo {
         Ok(stray)
     }
 
-    /// Worktrees of attempts. Names that start with a dot belong to no agent.
-    fn worktrees_of_agents(&self) -> Result<Vec<Worktree>, GitError> {
+    /// Worktrees of attempts. Names that start with a dot belong to no agent, nor does `verify`.
+    pub(crate) fn worktrees_of_agents(&self) -> Result<Vec<Worktree>, GitError> {
         let ours = self.worktrees_dir()?;
         let each = self.registered()?.into_iter();
         let each = each.filter(|one| one.path.parent() == Some(&ours));
@@ -79,7 +80,9 @@ impl Repo {
             path: one.path,
             git_dir: one.git_dir,
         });
-        Ok(each.filter(|one| !one.name.starts_with('.')).collect())
+        Ok(each
+            .filter(|one| !one.name.starts_with('.') && one.name != VERIFY)
+            .collect())
     }
 }
 

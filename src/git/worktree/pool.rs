@@ -1,8 +1,8 @@
-//! Finished worktrees, kept for the next attempt as `.pool-<n>`.
+//! Finished worktrees, kept for the next attempt at the same path: `w01` waits as `.pool-w01`.
 //!
-//! Invariant: the pool holds nothing of value. A worktree enters it uncleaned; whoever takes it
-//! resets it to a commit, since a process left by an agent could still write in between. Leaving
-//! the pool is one rename, so no entry is given out twice.
+//! Invariant: the pool holds nothing of value but ignored files (build results), which are valid at
+//! that path only. A worktree enters it uncleaned; whoever takes it resets it to a commit, since a
+//! process left by an agent could still write in between.
 //!
 //! In ms for 5,000 files (debug build on two overloaded cores, so only ratios count):
 //!
@@ -16,25 +16,45 @@
 
 use super::registry::{Found, Worktree, remove_tree};
 use crate::git::error::GitError;
+use crate::git::landing::verify_tree::VERIFY;
 use crate::git::repo::Repo;
 
 /// Name prefixes of directories that hold nobody's work while no worktree is being prepared,
-/// released or verified.
-pub(crate) const SPARE: [&str; 4] = [".pool-", ".old-", ".new-", ".merge"];
+/// released or verified. Before it became `verify`, the tree that verifies merges was `.merge`.
+const SPARE: [&str; 4] = [POOL, ".old-", ".new-", ".merge"];
+const POOL: &str = ".pool-";
 
 impl Repo {
     /// Number of worktrees in the pool.
     pub fn pool_size(&self) -> Result<usize, GitError> {
-        Ok(self.names_with(".pool-")?.len())
+        Ok(self.names_with(POOL)?.len())
     }
 
     /// Deletes the pool, the verification worktree and leftovers of earlier calls; afterwards git
     /// knows only worktrees with somebody's work. Must not run while worktrees are prepared,
     /// released or verified.
     pub fn drain_pool(&self) -> Result<(), GitError> {
+        self.discard_spare(|_| true)
+    }
+
+    /// Like [`Repo::drain_pool`], but keeps what the next use can build on: the pool and the
+    /// verification worktree.
+    pub fn discard_leftovers(&self) -> Result<(), GitError> {
+        self.discard_spare(|name| name != VERIFY && !name.starts_with(POOL))
+    }
+
+    /// Names of the directories that hold nobody's work.
+    pub(crate) fn spare_names(&self) -> Result<Vec<String>, GitError> {
+        let is_spare =
+            |name: &String| name == VERIFY || SPARE.iter().any(|prefix| name.starts_with(prefix));
+        let all = self.names_with("")?;
+        Ok(all.into_iter().filter(is_spare).collect())
+    }
+
+    fn discard_spare(&self, goes: impl Fn(&str) -> bool) -> Result<(), GitError> {
         let _held = self.registry();
-        for prefix in SPARE {
-            for name in self.names_with(prefix)? {
+        for name in self.spare_names()? {
+            if goes(&name) {
                 self.discard_directory(&name)?;
             }
         }
@@ -55,35 +75,35 @@ impl Repo {
     /// Repairs an interrupted rename into the pool; git knows where each worktree lies.
     pub(crate) fn settle_pool(&self) -> Result<(), GitError> {
         let _held = self.registry();
-        for name in self.names_with(".pool-")? {
+        for name in self.names_with(POOL)? {
             self.look_up(&name)?;
         }
         Ok(())
     }
 
-    /// Takes an entry out of the pool and renames it.
-    pub(crate) fn take_from_pool(&self, name: &str) -> Result<Option<Worktree>, GitError> {
+    /// Takes the worktree of this name out of the pool and renames it to `staging`.
+    pub(crate) fn take_from_pool(
+        &self,
+        name: &str,
+        staging: &str,
+    ) -> Result<Option<Worktree>, GitError> {
         let _held = self.registry();
-        for entry in self.names_with(".pool-")? {
-            match self.look_up(&entry)? {
-                Found::Ours(pooled) => return self.rename_worktree(&pooled, name).map(Some),
-                Found::Nothing => {}
-                Found::HalfMade | Found::Foreign(_) => self.discard_directory(&entry)?,
-            }
+        let entry = format!("{POOL}{name}");
+        match self.look_up(&entry)? {
+            Found::Ours(pooled) => self.rename_worktree(&pooled, staging).map(Some),
+            Found::Nothing => Ok(None),
+            Found::HalfMade | Found::Foreign(_) => self.discard_directory(&entry).map(|()| None),
         }
-        Ok(None)
     }
 
-    /// Puts a worktree into the pool, uncleaned.
-    pub(crate) fn put_into_pool(&self, worktree: &Worktree) -> Result<(), GitError> {
+    /// Puts a worktree into the pool, uncleaned, for the next attempt under this name.
+    pub(crate) fn put_into_pool(&self, worktree: &Worktree, name: &str) -> Result<(), GitError> {
         let _held = self.registry();
-        let numbers = self.names_with(".pool-")?;
-        let last = numbers
-            .iter()
-            .filter_map(|name| name.trim_start_matches(".pool-").parse().ok())
-            .max();
-        let next = last.unwrap_or(0_u32) + 1;
-        self.rename_worktree(worktree, &format!(".pool-{next}"))
-            .map(|_| ())
+        let entry = format!("{POOL}{name}");
+        // Whoever takes the name takes the entry, so one that is there is of no use to anybody.
+        if !matches!(self.look_up(&entry)?, Found::Nothing) {
+            self.discard_directory(&entry)?;
+        }
+        self.rename_worktree(worktree, &entry).map(|_| ())
     }
 }

@@ -3,16 +3,21 @@
 //! Invariant: a directory with a worktree's name is complete. It is built as `.new-<name>` or taken
 //! over as `.take-<name>`, and one rename at the end gives it its name. So after a kill the same
 //! call continues, and no agent sees half a work tree. A worktree that is taken over is never
-//! reset. What swarm did not create is not touched. For the cost see [`super::pool`].
+//! reset; its mark (see [`super::reuse`]) changes last. One of another attempt, of which the log
+//! knows nothing, is released first. For the cost see [`super::pool`].
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use git2::Oid;
 
-use super::registry::{Found, Registered, Worktree};
+use super::registry::{Found, Registered, Worktree, rename_new};
+use super::release::{Proof, Release, rescue_ref};
 use super::reset::{Clean, HeadTo};
+use super::reuse::ignored::KeepIgnored;
 use crate::crash;
+use crate::domain::ids::attempt_name;
+use crate::domain::time::Timestamp;
 use crate::git::error::GitError;
 use crate::git::objects::names::{branch_ref, check_worktree};
 use crate::git::repo::{Head, Repo, read_head};
@@ -20,7 +25,7 @@ use crate::git::repo::{Head, Repo, read_head};
 /// Arguments of [`Repo::prepare_worktree`].
 #[derive(Debug, Clone)]
 pub struct Prepare {
-    /// Directory under `.swarm/worktrees`: `<agent>-<idea>`.
+    /// Directory under `.swarm/worktrees`: `w01`.
     pub name: String,
     /// Branch of this attempt only.
     pub branch: String,
@@ -30,6 +35,8 @@ pub struct Prepare {
     pub from: Option<Earlier>,
     /// Work saved by a checkpoint, used instead of `from`.
     pub saved: Option<Saved>,
+    /// Which ignored files of the idea that had the worktree before stay.
+    pub keep: KeepIgnored,
 }
 
 /// Saved work without a worktree.
@@ -58,13 +65,43 @@ pub struct Prepared {
     pub path: PathBuf,
     /// Tip of its branch.
     pub head: Oid,
+    /// Whether the ignored files of the worktree's last use are still there.
+    pub warm: bool,
+}
+
+/// Whose work is in a worktree that has the wanted name.
+enum Whose {
+    /// Nobody's yet: it was prepared for this attempt.
+    Prepared,
+    /// That of the earlier attempt, or of this one once it has taken the worktree over.
+    Earlier,
+    /// That of the attempt with this branch.
+    Another(String),
 }
 
 impl Prepare {
-    /// Whether the earlier worktree keeps its name: a resumed conversation depends on the path.
+    /// Whether the earlier worktree keeps its name, as it does unless an older version asked.
     fn takes_over_in_place(&self) -> bool {
         let earlier = self.from.as_ref();
         earlier.is_some_and(|earlier| earlier.worktree == self.name)
+    }
+
+    fn whose(&self, worktree: &Worktree) -> Whose {
+        let in_place = self.takes_over_in_place();
+        let own = if in_place {
+            Whose::Earlier
+        } else {
+            Whose::Prepared
+        };
+        let known = [
+            Some(&self.branch),
+            self.from.as_ref().map(|from| &from.branch),
+        ];
+        let known = &known[..=usize::from(in_place)];
+        match worktree.attempt() {
+            Some(branch) if !known.contains(&Some(&branch)) => Whose::Another(branch),
+            Some(_) | None => own,
+        }
     }
 }
 
@@ -75,25 +112,34 @@ impl Repo {
         check_worktree(&want.name)?;
         let reference = branch_ref(&want.branch)?;
         match self.look_up(&want.name)? {
-            Found::Ours(worktree) => {
-                if want.takes_over_in_place() {
+            Found::Ours(worktree) => match want.whose(&worktree) {
+                Whose::Prepared => return self.ready(&worktree, want),
+                Whose::Earlier => {
                     self.take_over(&worktree, want, &reference)?;
                     self.delete_earlier_branch(want, &reference)?;
+                    crash::point("git.take.before-mark");
+                    worktree.set_owner(&want.branch)?;
+                    return self.ready(&worktree, want);
                 }
-                return self.ready(&worktree, want);
-            }
+                Whose::Another(branch) => self.set_aside(&worktree, &branch)?,
+            },
             Found::HalfMade => self.discard_directory(&want.name)?,
             Found::Nothing => {}
-            Found::Foreign(why) => {
-                let path = self.worktree_path(&want.name);
-                return Err(GitError::PathTaken { path, why });
-            }
+            Found::Foreign(why) => match &want.from {
+                Some(from) if want.takes_over_in_place() => self.keep_spoilt(from)?,
+                Some(_) | None => {
+                    let path = self.worktree_path(&want.name);
+                    return Err(GitError::PathTaken { path, why });
+                }
+            },
         }
         let staged = match self.worktree_to_take(want)? {
             Some(taken) => self.take_over(&taken, want, &reference)?,
             None => self.make(want, &reference)?,
         };
         self.delete_earlier_branch(want, &reference)?;
+        crash::point("git.prepare.before-mark");
+        staged.set_owner(&want.branch)?;
         crash::point("git.prepare.before-name");
         let worktree = self.rename_worktree(&staged, &want.name)?;
         self.ready(&worktree, want)
@@ -108,8 +154,32 @@ impl Repo {
             // Worktree files are not synced, so a power cut may have emptied `HEAD`.
             worktree.set_head(&HeadTo::Branch(branch_ref(&want.branch)?))?;
         }
-        let path = worktree.path.clone();
-        Ok(Prepared { path, head })
+        Ok(Prepared {
+            path: worktree.path.clone(),
+            head,
+            warm: worktree.is_warm(),
+        })
+    }
+
+    /// Releases the worktree of an attempt that the log does not know, as after its end was lost.
+    /// All its work is kept, and its branch stays.
+    fn set_aside(&self, worktree: &Worktree, branch: &str) -> Result<(), GitError> {
+        let name = &worktree.name;
+        tracing::warn!(
+            name,
+            branch,
+            "this worktree has the work of an attempt that the log \
+            does not know; it is kept under refs/swarm/rescue/"
+        );
+        let head = self.last_head(worktree).and_then(|head| self.time_of(head));
+        self.release_worktree(&Release {
+            name: name.clone(),
+            branch: branch.to_owned(),
+            proof: Proof::Keep,
+            identity: self.identity()?,
+            time: head.unwrap_or(Timestamp::from_millis(0)),
+        })
+        .map(|_| ())
     }
 
     /// The worktree to take over, under its staging name.
@@ -126,8 +196,25 @@ impl Repo {
             return Ok(None);
         };
         kept.free_locks(self)?;
-        crash::point("git.take.before-rename");
         self.rename_worktree(&kept, &staging).map(Some)
+    }
+
+    /// Moves what an agent made of its worktree (a repository of its own, a link) to where its
+    /// nested repositories are kept, so that the idea goes on from its branch.
+    fn keep_spoilt(&self, earlier: &Earlier) -> Result<(), GitError> {
+        let attempt = attempt_name(&earlier.branch);
+        let path = self.worktrees_dir()?.join(&earlier.worktree);
+        for one in self.registered()? {
+            if one.path == path
+                && let Ok(Head::Detached(commit)) = read_head(&one.git_dir)
+            {
+                self.keep_commit(&rescue_ref(&attempt), commit)?;
+            }
+        }
+        let place = self.free_place(&attempt, Path::new(&earlier.worktree))?;
+        rename_new(&path, &place)?;
+        crash::point("git.rename.between");
+        self.discard_registrations_of(&path)
     }
 
     /// Starts the new branch at the old work, even if the old branch was deleted or is not checked
@@ -223,7 +310,11 @@ impl Repo {
     }
 
     fn make_staged(&self, want: &Prepare, reference: &str, tip: Oid) -> Result<Worktree, GitError> {
-        let staged = self.staged(&format!(".new-{}", want.name), tip)?;
+        let staged = self.staged(&want.name, tip)?;
+        // One without a mark was never used, or by a version that kept no ignored files.
+        if staged.owner().is_none() {
+            staged.mark_cold()?;
+        }
         crash::point("git.prepare.before-branch");
         self.create_ref(reference, tip, "attempt")?;
         crash::point("git.prepare.after-branch");
@@ -235,6 +326,7 @@ impl Repo {
             Err(_) => {
                 self.discard_directory(&staged.name)?;
                 let fresh = self.added(&staged.name, tip)?;
+                fresh.mark_cold()?;
                 self.check_out_files(&fresh, want, tip, &head)?;
                 Ok(fresh)
             }
@@ -250,10 +342,18 @@ impl Repo {
         tip: Oid,
         head: &HeadTo,
     ) -> Result<(), GitError> {
-        let Some(wip) = want.saved.and_then(|saved| saved.wip) else {
-            return self.reset(staged, tip, head, Clean::Everything);
-        };
-        self.reset(staged, wip, head, Clean::Everything)?;
+        let wip = want.saved.and_then(|saved| saved.wip);
+        let leftovers = Clean::Leftovers(&want.keep);
+        if wip.is_none() && tip == want.base {
+            return self.reset(staged, tip, head, leftovers);
+        }
+        // The target's rules say what is ignored, not those of the attempt's own work.
+        let base = HeadTo::Detached(want.base);
+        self.reset(staged, want.base, &base, leftovers)?;
+        self.reset(staged, wip.unwrap_or(tip), head, Clean::Untracked)?;
+        if wip.is_none() {
+            return Ok(());
+        }
         crash::point("git.prepare.saved-files");
         let git = staged.git(self).long().config("core.sparseCheckout=false");
         git.args(["read-tree", "--reset"])
@@ -277,22 +377,23 @@ impl Repo {
         Ok(())
     }
 
-    /// A worktree of this name without anything of value: left by an earlier call, from the pool,
-    /// or new.
-    pub(crate) fn staged(&self, staging: &str, commit: Oid) -> Result<Worktree, GitError> {
-        match self.look_up(staging)? {
+    /// The worktree for this name under its staging name, without anything of value: left by an
+    /// earlier call, from the pool, or new.
+    fn staged(&self, name: &str, commit: Oid) -> Result<Worktree, GitError> {
+        let staging = format!(".new-{name}");
+        match self.look_up(&staging)? {
             Found::Ours(worktree) => return Ok(worktree),
             Found::Nothing => {}
-            Found::HalfMade | Found::Foreign(_) => self.discard_directory(staging)?,
+            Found::HalfMade | Found::Foreign(_) => self.discard_directory(&staging)?,
         }
-        if let Some(pooled) = self.take_from_pool(staging)? {
+        if let Some(pooled) = self.take_from_pool(name, &staging)? {
             return Ok(pooled);
         }
-        self.added(staging, commit)
+        self.added(&staging, commit)
     }
 
     /// Adds a new worktree without files.
-    fn added(&self, staging: &str, commit: Oid) -> Result<Worktree, GitError> {
+    pub(crate) fn added(&self, staging: &str, commit: Oid) -> Result<Worktree, GitError> {
         // Git reads every registration when it adds one, and dies on a half-written one.
         let held = self.registry();
         match self.add_worktree(staging, commit) {

@@ -7,11 +7,11 @@
 //!
 //! | name | is |
 //! | --- | --- |
-//! | `<agent>-<idea>` | a complete worktree with an agent's work |
+//! | `w01`, in older versions `<agent>-<idea>` | a complete worktree with an agent's work |
 //! | `.new-<name>`, `.take-<name>` | being created, being taken over: see `prepare` |
-//! | `.old-<name>`, `.pool-<n>` | released, without anything of value: see `release`, `pool` |
-//! | `.merge` | verifies merged trees |
-//! | `.kept-<name>` | repositories created inside a worktree: see `nested_repos` |
+//! | `.old-<name>`, `.pool-<name>` | released: see `release`, `pool` |
+//! | `verify` | verifies merged trees and the untouched target |
+//! | `.kept-<attempt>` | repositories created inside a worktree: see `nested_repos` |
 //! | `.trash-<n>` | to be deleted |
 
 use std::ffi::OsString;
@@ -245,6 +245,18 @@ impl Repo {
         let ours = self.worktrees_dir()?;
         for one in self.registered()? {
             if one.path.parent() == Some(&ours) && fs::symlink_metadata(&one.path).is_err() {
+                let trash = self.new_trash()?;
+                discard_registration(&one.git_dir, &trash)?;
+                remove_tree(&trash)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Discards the registrations of a directory that is gone.
+    pub(crate) fn discard_registrations_of(&self, path: &Path) -> Result<(), GitError> {
+        for one in self.registered()? {
+            if one.path == path && fs::symlink_metadata(path).is_err() {
                 let trash = self.new_trash()?;
                 discard_registration(&one.git_dir, &trash)?;
                 remove_tree(&trash)?;

@@ -1,9 +1,10 @@
 //! Releases a worktree to the pool and deletes its branch, but only with proof.
 //!
 //! Invariant: before anything is cleaned, work that no commit of the branch contains (uncommitted
-//! files, commits off the branch) is saved under `refs/swarm/rescue/`, and nested repositories are
-//! moved aside (see `nested_repos`). Ignored files are not saved. Renaming to `.old-<name>` marks
-//! the worktree as worthless; cleaning comes later. A branch is deleted only if the target contains
+//! files, commits off the branch) is saved under `refs/swarm/rescue/<attempt>`, and nested
+//! repositories are moved aside (see `nested_repos`). Ignored files are not saved. Renaming to
+//! `.old-<name>` marks the worktree as worthless; cleaning comes later. A worktree that meanwhile
+//! belongs to another attempt is not touched. A branch is deleted only if the target contains
 //! its commit or the commit is saved under `refs/swarm/rescue/`.
 
 use git2::Oid;
@@ -13,6 +14,7 @@ use super::reset::{HeadTo, index_is_plain};
 use super::snapshot::Snapshot;
 use super::status::{Entry, Kind};
 use crate::crash;
+use crate::domain::ids::attempt_name;
 use crate::domain::time::Timestamp;
 use crate::git::error::GitError;
 use crate::git::objects::names::{branch_ref, check_worktree};
@@ -57,10 +59,17 @@ pub struct Release {
 pub struct Released {
     /// Whether the branch no longer exists.
     pub branch_deleted: bool,
-    /// Commit under `refs/swarm/rescue/<name>` with work that no commit of the branch contained.
+    /// Commit under `refs/swarm/rescue/<attempt>` with work that no commit of the branch contained.
     pub rescued: Option<Oid>,
     /// Whether nested repositories were moved to [`kept_name`](crate::git::kept_name).
     pub nested: bool,
+}
+
+impl Release {
+    /// Name of what is kept of the attempt.
+    fn attempt(&self) -> String {
+        attempt_name(&self.branch)
+    }
 }
 
 impl Repo {
@@ -76,12 +85,13 @@ impl Repo {
         self.release_open_work(want)?;
         self.discard_leftover(&format!(".new-{}", want.name))?;
         match self.look_up(&old)? {
-            Found::Ours(worktree) => self.recycle(&worktree)?,
+            Found::Ours(worktree) => self.recycle(&worktree, &want.name)?,
             // It may have been moved into the pool by an interrupted call.
             Found::Nothing | Found::HalfMade | Found::Foreign(_) => self.settle_pool()?,
         }
-        done.nested = self.has_kept_nested(&want.name);
-        done.rescued = self.read_ref(&rescue_ref(&want.name))?;
+        let attempt = want.attempt();
+        done.nested = self.has_kept_nested(&attempt);
+        done.rescued = self.read_ref(&rescue_ref(&attempt))?;
         crash::point("git.release.before-branch");
         done.branch_deleted = self.delete_branch_if_proven(want)?;
         Ok(done)
@@ -99,6 +109,9 @@ impl Repo {
                 return Err(GitError::PathTaken { path, why });
             }
         };
+        if worktree.owner().is_some_and(|owner| owner != want.branch) {
+            return Ok(());
+        }
         worktree.free_locks(self)?;
         self.rescue(&worktree, want)?;
         crash::point("git.release.before-rename");
@@ -110,10 +123,11 @@ impl Repo {
 
     /// Saves work that no commit of the branch contains.
     fn rescue(&self, worktree: &Worktree, want: &Release) -> Result<(), GitError> {
+        let attempt = want.attempt();
         let snapshot = Snapshot {
             name: worktree.name.clone(),
-            reference: rescue_ref(&want.name),
-            message: format!("Uncommitted work of {}\n", want.name),
+            reference: rescue_ref(&attempt),
+            message: format!("Uncommitted work of {attempt}\n"),
             identity: want.identity.clone(),
             time: want.time,
         };
@@ -125,12 +139,12 @@ impl Repo {
         if nothing_left || self.snapshot_worktree(&snapshot)?.is_none() {
             self.rescue_strayed(worktree, want)?;
         }
-        self.keep_nested(worktree, &want.name, entries.as_deref().ok())
+        self.keep_nested(worktree, &attempt, entries.as_deref().ok())
     }
 
     /// Releases work kept for a conflict that was never finished.
     fn release_open_work(&self, want: &Release) -> Result<(), GitError> {
-        let reference = open_ref(&want.name);
+        let reference = open_ref(&want.attempt());
         if let Some(ours) = self.read_ref(&reference)? {
             self.rescue_commit(ours, want)?;
             self.delete_ref(&reference, ours)?;
@@ -155,7 +169,7 @@ impl Repo {
             }
         }
         self.make_durable(head, &[])?;
-        let reference = rescue_ref(&want.name);
+        let reference = rescue_ref(&want.attempt());
         match self.read_ref(&reference)? {
             Some(before) if self.contains(before, head)? => Ok(()),
             None => self.create_ref(&reference, head, "swarm: kept"),
@@ -165,13 +179,13 @@ impl Repo {
 
     /// Moves the worktree to the pool uncleaned, since its next user resets it anyway. Detaches
     /// `HEAD`, so that the branch can be deleted.
-    fn recycle(&self, worktree: &Worktree) -> Result<(), GitError> {
+    fn recycle(&self, worktree: &Worktree, name: &str) -> Result<(), GitError> {
         let detached = self.last_head(worktree).and_then(|head| {
             worktree.free_locks(self)?;
             worktree.set_head(&HeadTo::Detached(head))
         });
         match detached {
-            Ok(()) => self.put_into_pool(worktree),
+            Ok(()) => self.put_into_pool(worktree, name),
             // A worktree without a readable `HEAD` is not worth keeping.
             Err(_) => self.discard_directory(&worktree.name),
         }

@@ -9,6 +9,7 @@
 use git2::Oid;
 
 use super::registry::Worktree;
+use super::reuse::ignored::KeepIgnored;
 use crate::crash;
 use crate::git::error::{At, GitError};
 use crate::git::repo::Repo;
@@ -21,11 +22,13 @@ const SKIP_WORKTREE: u16 = 0x4000;
 
 /// Which files that are not in the commit are deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Clean {
+pub(crate) enum Clean<'a> {
     /// Untracked and ignored files.
     Everything,
-    /// Untracked files only; ignored ones (build results) stay.
+    /// Untracked files only; ignored ones (build results) stay. For the same attempt.
     Untracked,
+    /// What the next idea must not find.
+    Leftovers(&'a KeepIgnored),
 }
 
 /// New value of `HEAD`.
@@ -59,7 +62,7 @@ impl Repo {
         worktree: &Worktree,
         commit: Oid,
         head: &HeadTo,
-        clean: Clean,
+        clean: Clean<'_>,
     ) -> Result<(), GitError> {
         worktree.free_locks(self)?;
         self.forget_state(worktree)?;
@@ -121,10 +124,14 @@ impl Repo {
             .map(|_| ())
     }
 
-    fn clean(&self, worktree: &Worktree, clean: Clean) -> Result<(), GitError> {
+    pub(crate) fn clean(&self, worktree: &Worktree, clean: Clean<'_>) -> Result<(), GitError> {
         let options = match clean {
-            Clean::Everything => "-ffdxq",
+            Clean::Everything => {
+                worktree.mark_cold()?;
+                "-ffdxq"
+            }
             Clean::Untracked => "-ffdq",
+            Clean::Leftovers(keep) => return self.clean_for_next(worktree, keep),
         };
         worktree
             .git(self)

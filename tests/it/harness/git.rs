@@ -75,11 +75,16 @@ impl Sandbox {
         log.lines().map(landing).collect()
     }
 
-    /// The repository is sound, only the main worktree is there, and no branch of an agent.
+    /// The repository is sound, no agent's worktree is there but for those that wait for the next
+    /// idea, and no branch of an agent.
     pub fn assert_repository_clean(&self) {
         self.assert_sound();
         let worktrees = self.git(&["worktree", "list", "--porcelain"]);
-        assert_eq!(worktrees.matches("worktree ").count(), 1, "{worktrees}");
+        let places = worktrees
+            .lines()
+            .filter_map(|line| line.strip_prefix("worktree "));
+        let in_use: Vec<&str> = places.filter(|place| !is_spare(Path::new(place))).collect();
+        assert_eq!(in_use.len(), 1, "{worktrees}");
         assert_eq!(self.git(&["branch", "--list", "agent/*"]), "");
         assert_eq!(
             self.git(&["status", "--porcelain", "--", ".", ":!.swarm"]),
@@ -99,6 +104,15 @@ impl Sandbox {
         self.git(&["worktree", "add", "-q", "--detach", folder, at]);
         path
     }
+}
+
+/// Whether a worktree waits for the next idea or the next merge.
+pub fn is_spare(place: &Path) -> bool {
+    let name = place.file_name().and_then(|name| name.to_str());
+    let ours = place
+        .parent()
+        .is_some_and(|folder| folder.ends_with(".swarm/worktrees"));
+    ours && name.is_some_and(|name| name == "verify" || name.starts_with(".pool-w"))
 }
 
 /// `commit parent parent|idea|operation`

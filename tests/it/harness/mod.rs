@@ -30,7 +30,7 @@ use serde_json::{Value, json};
 
 pub use daemon::Daemon;
 pub use fingerprint::Fingerprint;
-pub use git::files_in;
+pub use git::{files_in, is_spare};
 pub use journal::Logged;
 pub use terminal::Terminal;
 pub use tracer::{Harm, Traced};

@@ -8,11 +8,11 @@ use super::provider;
 use crate::domain::decide::checkpoints;
 use crate::domain::decide::decision::Plan;
 use crate::domain::event::IdeaClaimed;
-use crate::domain::ids::{AgentId, IdeaId, ProfileName};
+use crate::domain::ids::{AgentId, IdeaId};
 use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::scheduling;
 use crate::domain::settings::Settings;
-use crate::domain::state::Idea;
+use crate::domain::state::{Idea, State};
 
 /// Claims the best ready idea for a free slot, unless a started attempt needs the slot.
 pub(crate) fn next(plan: &mut Plan<'_>, settings: &Settings) {
@@ -52,7 +52,7 @@ fn claim(plan: &mut Plan<'_>, settings: &Settings, wanted: impl Fn(&Idea) -> boo
         attempt: idea.attempts + 1,
         profile: profile.clone(),
         branch: format!("agent/{agent}/{id}"),
-        worktree: worktree(idea, profile, settings).unwrap_or_else(|| format!("{agent}-{id}")),
+        worktree: worktree(state, idea),
         id,
         agent,
     });
@@ -74,11 +74,12 @@ pub(crate) fn has_candidate(plan: &Plan<'_>, settings: &Settings) -> bool {
     plan.state.slots_free() > 0 && candidate(plan, settings).is_some()
 }
 
-/// Name of the kept worktree if a conversation continues: agents' programs find conversations by
-/// path.
-fn worktree(idea: &Idea, profile: &ProfileName, settings: &Settings) -> Option<String> {
-    let kept = idea.kept.as_deref().filter(|_| settings.resume_sessions)?;
-    let session = kept.session.as_ref()?;
-    let here = session.profile == *profile && kept.worktree.saved.is_none();
-    here.then(|| kept.worktree.worktree.clone())
+/// Name of the worktree. An idea keeps the one with its work, because environments, build results
+/// and conversations are bound to a path; otherwise it gets the first that nobody uses.
+fn worktree(state: &State, idea: &Idea) -> String {
+    let kept = idea.kept.as_deref().map(|kept| &kept.worktree);
+    match kept.filter(|kept| kept.saved.is_none()) {
+        Some(kept) => kept.worktree.clone(),
+        None => state.free_worktree(),
+    }
 }

@@ -1,0 +1,162 @@
+//! Cleans a worktree for its next idea: what git does not ignore goes, what it ignores may stay.
+//!
+//! Invariant: only the `.gitignore` files of the commit checked out decide what counts as ignored.
+//! Rules that an agent can write elsewhere (`.git/info/exclude`, a global excludes file, a
+//! `.gitignore` that nobody committed) keep nothing. Called by `reset`, after the files of the
+//! commit are there.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use super::rules;
+use crate::crash;
+use crate::git::error::{At, GitError};
+use crate::git::exec::command::Git;
+use crate::git::objects::names::path_of;
+use crate::git::repo::Repo;
+use crate::git::worktree::registry::Worktree;
+use crate::git::worktree::reset::Clean;
+use crate::remove;
+
+/// Which ignored files of a worktree the next idea finds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum KeepIgnored {
+    /// All.
+    #[default]
+    All,
+    /// None.
+    Nothing,
+    /// Those that match one of these patterns, in the syntax of `.gitignore`.
+    Matching(Vec<String>),
+}
+
+impl Repo {
+    /// Removes what the next idea must not find.
+    pub(crate) fn clean_for_next(
+        &self,
+        worktree: &Worktree,
+        keep: &KeepIgnored,
+    ) -> Result<(), GitError> {
+        let patterns = match keep {
+            KeepIgnored::Nothing => return self.clean(worktree, Clean::Everything),
+            KeepIgnored::All => None,
+            KeepIgnored::Matching(patterns) => Some(patterns),
+        };
+        let own = self.common_dir().join("swarm");
+        let file = own.join(format!("rules{}", worktree.name));
+        fs::write(&file, self.committed_rules(worktree)?).at("write", &file)?;
+        let mut by_rules = OsString::from("--exclude-from=");
+        by_rules.push(&file);
+        let untracked = self.untracked(worktree, |git| git.arg(&by_rules))?;
+        crash::point("git.clean.listed");
+        remove_all(worktree, &untracked)?;
+        if let Some(patterns) = patterns {
+            self.remove_unmatched(worktree, &by_rules, patterns)?;
+        }
+        self.remove_hollow(worktree, &by_rules)?;
+        remove::file(&file).at("delete", &file)
+    }
+
+    /// The rules of all `.gitignore` files of the commit checked out.
+    fn committed_rules(&self, worktree: &Worktree) -> Result<Vec<u8>, GitError> {
+        let reading = || format!("read the .gitignore files of {}", worktree.name);
+        let library = self.library()?;
+        let index = git2::Index::open(&worktree.git_dir.join("index"))
+            .map_err(GitError::library(reading()))?;
+        let mut files = Vec::new();
+        for entry in index.iter() {
+            let path = path_of(&entry.path);
+            if path.file_name().is_some_and(|name| name == ".gitignore") {
+                // Git reads no rules through a link.
+                if let Ok(blob) = library.find_blob(entry.id)
+                    && entry.mode & 0o170_000 == 0o100_000
+                {
+                    files.push((path, blob.content().to_vec()));
+                }
+            }
+        }
+        Ok(rules::joined(files))
+    }
+
+    /// Removes ignored files that match no pattern. A setup may have made them.
+    fn remove_unmatched(
+        &self,
+        worktree: &Worktree,
+        by_rules: &OsStr,
+        patterns: &[String],
+    ) -> Result<(), GitError> {
+        let ignored = self.untracked(worktree, |git| git.arg("--ignored").arg(by_rules))?;
+        // Git takes no `--ignored` without a pattern.
+        let kept = if patterns.is_empty() {
+            Vec::new()
+        } else {
+            let each = patterns
+                .iter()
+                .map(|pattern| format!("--exclude={pattern}"));
+            self.untracked(worktree, |git| git.arg("--ignored").args(each))?
+        };
+        let kept: BTreeSet<PathBuf> = kept.into_iter().collect();
+        let gone = ignored.into_iter().filter(|path| !kept.contains(path));
+        let gone: Vec<PathBuf> = gone.collect();
+        if !gone.is_empty() {
+            worktree.mark_cold()?;
+        }
+        remove_all(worktree, &gone)
+    }
+
+    /// Removes directories that contain only directories.
+    fn remove_hollow(&self, worktree: &Worktree, by_rules: &OsStr) -> Result<(), GitError> {
+        for folder in self.untracked(worktree, |git| git.arg("--directory").arg(by_rules))? {
+            let path = worktree.path.join(folder);
+            if is_hollow(&path) {
+                remove::tree_if_there(&path).at("delete", &path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Untracked paths; a nested repository is one path.
+    fn untracked<'a>(
+        &'a self,
+        worktree: &Worktree,
+        with: impl FnOnce(Git<'a>) -> Git<'a>,
+    ) -> Result<Vec<PathBuf>, GitError> {
+        let git = worktree.git(self).long();
+        let output = with(git.args(["ls-files", "-z", "--others"])).ok()?;
+        let path = |piece: &[u8]| path_of(piece.strip_suffix(b"/").unwrap_or(piece));
+        Ok(output.pieces().map(path).collect())
+    }
+}
+
+/// Removes the paths, and the directories that this leaves empty. Changes no mode on the way, which
+/// could be that of a link's target: if something cannot be removed, the worktree is made again.
+fn remove_all(worktree: &Worktree, paths: &[PathBuf]) -> Result<(), GitError> {
+    for path in paths {
+        let full = worktree.path.join(path);
+        remove::tree_if_there(&full).at("delete", &full)?;
+        let above = path.ancestors().skip(1);
+        for folder in above.filter(|folder| !folder.as_os_str().is_empty()) {
+            let full = worktree.path.join(folder);
+            match remove::empty_dir(&full) {
+                Ok(()) => {}
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => break,
+                Err(error) => return Err(error).at("delete", &full),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether it is a directory that contains only directories.
+fn is_hollow(dir: &Path) -> bool {
+    let Ok(entries) = fs::read_dir(dir) else {
+        return false;
+    };
+    entries
+        .flatten()
+        .all(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()) && is_hollow(&entry.path()))
+}
