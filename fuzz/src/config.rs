@@ -18,6 +18,7 @@ pub fn check(data: &[u8]) {
     let variables = text(variables);
     let names = VARIABLES.iter().map(|name| (*name).to_owned());
     let sources = Sources {
+        user: None,
         shared: given(shared),
         local: given(local),
         environment: names
@@ -47,6 +48,7 @@ fn again(config: &swarm::config::Config) {
         panic!("a configuration is an object");
     };
     let sources = Sources {
+        user: None,
         shared: Some(Value::Object(full).to_string()),
         ..Sources::default()
     };

@@ -11,7 +11,16 @@ use crate::domain::event::{
     CheckpointMade, ClockWentBack, ConflictLaidOut, ConflictSettled, DaemonStarted, EffectFinished,
     EffectRequested, EndingAsked, Event, GateFailed, GatePassed, GateStarted, HookApproved,
     HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut, IdeaAdded,
-    IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationJudged, IterationStarted, Learned, LostEvents, Mark, MergeApproved, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased, MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan, NightEnded, NoticeDelivered, NoticeFailed, PauseLifted, PauseSet, PhaseChanged, RedirectUndone, RepairWay, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SettingsLoaded, SetupPassed, SetupStarted, SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen, TargetSettled, TaskSet, UndoRecorded, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared, WarningRaised, WorkRescued, WorkSaved, WorktreeReady,
+    IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried,
+    IdeaUnheld, IterationJudged, IterationStarted, Learned, LostEvents, Mark, MergeApproved,
+    MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased,
+    MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan, NightEnded,
+    NoticeDelivered, NoticeFailed, PauseLifted, PauseSet, PhaseChanged, RedirectUndone, RepairWay,
+    ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack,
+    RoomAwaited, RunEnded, RunStarted, SettingsLoaded, SetupPassed, SetupStarted, SignalSeen,
+    StateRepaired, StateRestored, TargetRewritten, TargetSeen, TargetSettled, TaskSet,
+    UndoRecorded, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared, WarningRaised,
+    WorkRescued, WorkSaved, WorktreeReady,
 };
 use crate::domain::evolve::evolve;
 use crate::domain::hook::HookName;

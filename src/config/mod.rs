@@ -33,7 +33,8 @@ pub(crate) use errors::{nearest, visible};
 pub use hooks::{Hook, HookName, OnCrash, OnTimeout};
 pub use layers::{Flag, Layered, Sources, UserFile, VARIABLES, layer};
 pub use model::{
-    Adapter, Agents, Baseline, Budget, Checkpoints, Checks, Completion, Config, KeepIgnored, Limits, Merge, Mode, Pricing, Profile, Shutdown, Worktree,
+    Adapter, Agents, Baseline, Budget, Checkpoints, Checks, Completion, Config, KeepIgnored,
+    Limits, Merge, Mode, Pricing, Profile, Shutdown, Worktree,
 };
 pub use notify::{Address, Notify, Webhook, address, expand};
 pub use read::{MAX_FILE_BYTES, environment, load};

@@ -204,6 +204,7 @@ impl Actor {
 
 pub fn settings(mode: Mode) -> Settings {
     Settings {
+        webhook: None,
         mode,
         target: "main".into(),
         max_parallel: 3,

@@ -22,7 +22,20 @@ use super::output::terminal::{safe, shorten, title};
 use crate::domain::event::{
     AccountFreed, AccountHeld, AccountTried, AgentRedirected, AttemptEnded, AttemptMoved,
     AttemptSealed, BaselineCleared, BaselinePassed, BaselineReady, BaselineStarted, BudgetReached,
-    CancelUndone, CheckpointDeleted, CheckpointMade, ClockWentBack, ConflictLaidOut, ConflictSettled, DaemonStarted, EffectFinished, EffectRequested, EndingAsked, Event, GateFailed, GatePassed, GateStarted, HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut, IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationJudged, IterationStarted, Learned, Mark, MergeApproved, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased, MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan, NightEnded, NoticeDelivered, NoticeFailed, PauseLifted, PauseSet, PhaseChanged, RedirectUndone, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SessionBegan, SessionDropped, SettingsLoaded, SetupPassed, SetupStarted, SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen, TargetSettled, TaskSet, UndoRecorded, UsageSeen, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared, WarningRaised, WorkRescued, WorkSaved, WorktreeReady,
+    CancelUndone, CheckpointDeleted, CheckpointMade, ClockWentBack, ConflictLaidOut,
+    ConflictSettled, DaemonStarted, EffectFinished, EffectRequested, EndingAsked, Event,
+    GateFailed, GatePassed, GateStarted, HookApproved, HookAsked, HookCutOff, HookFinished,
+    HookOwed, HookStarted, HookTimedOut, IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed,
+    IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationJudged, IterationStarted,
+    Learned, Mark, MergeApproved, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued,
+    MergeRejected, MergeReleased, MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled,
+    NightBegan, NightEnded, NoticeDelivered, NoticeFailed, PauseLifted, PauseSet, PhaseChanged,
+    RedirectUndone, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned,
+    RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SessionBegan, SessionDropped,
+    SettingsLoaded, SetupPassed, SetupStarted, SignalSeen, StateRepaired, StateRestored,
+    TargetRewritten, TargetSeen, TargetSettled, TaskSet, UndoRecorded, UsageSeen, VerifyPassed,
+    VerifyReady, VerifyStarted, WarningCleared, WarningRaised, WorkRescued, WorkSaved,
+    WorktreeReady,
 };
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::state::Task;

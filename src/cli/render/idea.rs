@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::{
-    commit, fields, merge_words, needs_you, phase_words, section, status_words, tone_of_status,
-    usage, when,
+    commit, fields, idea_list, merge_words, needs_you, phase_words, section, status_words,
+    tone_of_status, usage, when,
 };
 use crate::cli::clock;
 use crate::cli::event_log;

@@ -144,6 +144,7 @@ fn worktree(detected: &Detected) -> Worktree {
         setup: setup.clone().map(|found| found.command.clone()).collect(),
         setup_inputs: setup.flat_map(|found| found.inputs.clone()).collect(),
         copy: detected.copy.clone(),
+        ..Worktree::default()
     }
 }
 

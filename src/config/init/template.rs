@@ -145,6 +145,7 @@ mod tests {
                 setup: vec!["echo \"copy\": []".to_owned()],
                 setup_inputs: vec!["a".to_owned()],
                 copy: vec![".env".to_owned()],
+                ..Worktree::default()
             },
         };
         let value: Value = serde_json::from_str(&render_config(&fill)).unwrap();

@@ -172,7 +172,8 @@ impl Effect {
             | Self::DeleteCheckpoint(_)
             | Self::CheckRollback(_)
             | Self::MoveTarget(_)
-            | Self::ArchiveInbox(_) => None,
+            | Self::ArchiveInbox(_)
+            | Self::Notify(_) => None,
         }
     }
 

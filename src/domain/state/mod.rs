@@ -15,8 +15,8 @@ mod merge_entry;
 pub mod message;
 pub mod provider;
 pub mod redirect;
-pub mod undo;
 pub mod setup;
+pub mod undo;
 mod worktrees;
 
 use std::collections::BTreeMap;
@@ -35,8 +35,8 @@ use crate::domain::state::backlog::Backlog;
 use crate::domain::state::baseline::Baseline;
 use crate::domain::state::checkpoint::{Checkpoint, Rollback};
 use crate::domain::state::provider::Hold;
-use crate::domain::state::undo::UndoStack;
 use crate::domain::state::setup::SetupDue;
+use crate::domain::state::undo::UndoStack;
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
 

@@ -13,7 +13,8 @@ use crate::domain::ids::{AgentId, EffectId, IdeaId, RunId};
 use crate::domain::observation::{Observation, RunEnd, RunEndKind};
 use crate::domain::outcome::{
     BaselineReady, BuildMergeOutcome, CheckRollbackOutcome, CheckpointDeleted, Failure,
-    FailureKind, InboxArchived, LandOutcome, MoveTargetOutcome, NotifyOutcome, Outcome, StopDelivered, VerifyReady, WorktreePrepared, WorktreeReleased,
+    FailureKind, InboxArchived, LandOutcome, MoveTargetOutcome, NotifyOutcome, Outcome,
+    StopDelivered, WorktreePrepared, WorktreeReleased,
 };
 use crate::domain::rejection::Rejection;
 use crate::domain::settings::Settings;

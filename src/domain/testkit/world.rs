@@ -14,8 +14,9 @@ use crate::domain::ids::{AgentId, CheckpointName, IdeaId, Oid, RunId};
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::outcome::{
     BaselineReady, BuildMergeOutcome, CheckRollbackOutcome, CheckpointDeleted, Failure,
-    FailureKind, FinishResolutionOutcome, LandOutcome, LeftOut, MoveTargetOutcome, NotifyOutcome, Outcome, ResolutionStarted, SaveWorkOutcome, SealOutcome, StopDelivered, TreeSetup, VerifyReady,
-    WorktreePrepared,
+    FailureKind, FinishResolutionOutcome, LandOutcome, LeftOut, MoveTargetOutcome, NotifyOutcome,
+    Outcome, ResolutionStarted, SaveWorkOutcome, SealOutcome, StopDelivered, TreeSetup,
+    VerifyReady, WorktreePrepared,
 };
 use crate::domain::state::checkpoint::{Checkpoint, IdeaThen};
 use crate::domain::state::{Attempt, State, Task};

@@ -9,7 +9,7 @@ use crate::domain::event::{Event, NeedArose, NightEnded};
 use crate::domain::hook::{HookName, HookSettings};
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::outcome::{
-    BaselineReady, LandOutcome, NotifyOutcome, VerifyReady, WorktreeReleased,
+    BaselineReady, LandOutcome, NotifyOutcome, TreeSetup, WorktreeReleased,
 };
 use crate::domain::settings::{BaselineMode, Settings, Webhook};
 use crate::domain::state::IdeaStatus;
@@ -186,6 +186,7 @@ fn a_red_target_is_announced_once_until_it_is_green_or_another_command_fails() {
     let at = |number| BaselineReady {
         commit: oid(number),
         warm: false,
+        setup: TreeSetup::default(),
     };
     s.add("one")
         .answer("prepareBaseline", at(1))
@@ -388,10 +389,10 @@ fn a_receiver_that_hangs_delays_neither_work_nor_the_end_of_the_daemon() {
     s.completes(&agent(2));
     s.answer("seal", outcomes::sealed(2, false)).check(exit(0));
     s.answer("buildMerge", outcomes::built(3, 1));
-    s.answer("prepareVerify", VerifyReady { warm: false })
+    s.answer("prepareVerify", outcomes::verify_ready())
         .check(exit(0));
     s.answer("land", LandOutcome::Landed);
-    s.answer("releaseWorktree", WorktreeReleased { kept: None });
+    s.answer("releaseWorktree", WorktreeReleased::default());
     assert!(s.pending("notify").is_some(), "it hangs");
     s.command(Command::Shutdown { keep_agents: false });
     assert_eq!(s.state.swarm.phase, SwarmPhase::Stopped);

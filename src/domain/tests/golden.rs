@@ -22,7 +22,16 @@ use crate::domain::event::{
     CheckpointMade, ClockWentBack, ConflictLaidOut, ConflictSettled, DaemonStarted, EffectFinished,
     EffectRequested, EndingAsked, Event, FoundLanding, GateFailed, GatePassed, GateStarted,
     HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut,
-    IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationJudged, IterationStarted, Learned, LostEvents, Mark, MergeApproved, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased, MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan, NightEnded, NoticeDelivered, NoticeFailed, PauseLifted, PauseSet, PhaseChanged, RedirectUndone, RepairWay, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SettingsLoaded, SetupPassed, SetupStarted, SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen, TargetSettled, TaskSet, UndoRecorded, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared, WarningRaised, WorkRescued, WorkSaved, WorktreeReady,
+    IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaHeld, IdeaLanded,
+    IdeaRetried, IdeaUnheld, IterationJudged, IterationStarted, Learned, LostEvents, Mark,
+    MergeApproved, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeRejected,
+    MergeReleased, MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan,
+    NightEnded, NoticeDelivered, NoticeFailed, PauseLifted, PauseSet, PhaseChanged, RedirectUndone,
+    RepairWay, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped,
+    RolledBack, RoomAwaited, RunEnded, RunStarted, SettingsLoaded, SetupPassed, SetupStarted,
+    SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen, TargetSettled, TaskSet,
+    UndoRecorded, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared, WarningRaised,
+    WorkRescued, WorkSaved, WorktreeReady,
 };
 use crate::domain::hook::{HookName, HookSettings};
 use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, RunId};

@@ -52,6 +52,7 @@ fn finishes_at(s: &mut Scenario, head: Oid) {
         SealOutcome::Sealed {
             head,
             committed: false,
+            setup: None,
         },
     );
     s.all_goes_well();
