@@ -194,12 +194,12 @@ fn cargo(root: &Path) -> Result {
     fs::write(root.join("Cargo.toml"), manifest)?;
     let lock = "version = 4\n\n[[package]]\nname = \"bench\"\nversion = \"0.1.0\"\n";
     fs::write(root.join("Cargo.lock"), lock)?;
-    let mut list = String::new();
+    let mut list = Vec::new();
     for number in 0..modules {
-        list.push_str(&format!("pub mod part{number};\n"));
+        list.push(format!("pub mod part{number};\n"));
         fs::write(root.join(format!("src/part{number}.rs")), module(number))?;
     }
-    fs::write(root.join("src/lib.rs"), list)?;
+    fs::write(root.join("src/lib.rs"), list.concat())?;
     Ok(())
 }
 

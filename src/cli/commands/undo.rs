@@ -94,7 +94,7 @@ fn refuse(preview: &Value) -> Result<(), CliError> {
         let what = safe(text(preview, "what"));
         let error = CliError::refused(format!("the {what} cannot be taken back now"));
         let commands = texts(preview, "commands").into_iter();
-        return Err(commands.fold(error.details(problem), |error, command| error.hint(command)));
+        return Err(commands.fold(error.details(problem), CliError::hint));
     }
     match text(preview, "checkpoint").parse() {
         Ok(name) => rollback::refuse(&preview["rollback"], &name),

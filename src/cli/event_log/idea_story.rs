@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{Entry, Filter, Selected, Selection, Storyteller};
+use crate::cli::access::Access;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::json::{number, text, time};
@@ -74,7 +75,7 @@ pub struct Run {
 /// # Errors
 /// The log or the agents cannot be read.
 pub fn read(context: &mut Context, id: &IdeaId) -> Result<Story, CliError> {
-    let agents = context.with_access(|access| access.agents())?;
+    let agents = context.with_access(Access::agents)?;
     let mut selection = Selection::new(Filter {
         idea: Some(id.clone()),
         ..Filter::default()

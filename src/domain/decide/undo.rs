@@ -98,19 +98,17 @@ fn undo_redirect(
         });
         return Ok(());
     }
-    match state.attempt_at(to) {
+    if let Some((successor, _)) = state.attempt_at(to) {
         // Both ideas have work now, so the first one goes on in a worktree of its own.
-        Some((successor, _)) => redirect::request(plan, successor, own, true, Some(undoes)),
-        None => {
-            let status = other.map_or("is gone", |other| other.status.predicate());
-            let instead = match own_status {
-                Some(IdeaStatus::Pending) => format!("go on with it: swarm idea assign {own}"),
-                Some(_) | None => format!("see its state: swarm idea show {own}"),
-            };
-            let why = format!("{to}, which took the place of {own}, {status}");
-            Err(refused(&why, &instead))
-        }
+        return redirect::request(plan, successor, own, true, Some(undoes));
     }
+    let status = other.map_or("is gone", |other| other.status.predicate());
+    let instead = match own_status {
+        Some(IdeaStatus::Pending) => format!("go on with it: swarm idea assign {own}"),
+        Some(_) | None => format!("see its state: swarm idea show {own}"),
+    };
+    let why = format!("{to}, which took the place of {own}, {status}");
+    Err(refused(&why, &instead))
 }
 
 fn refused(why: &str, instead: &str) -> Rejection {

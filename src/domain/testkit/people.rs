@@ -47,8 +47,8 @@ pub(crate) fn help(state: &State) -> Vec<Command> {
             help.push(Command::SayToAgent { id, text });
         }
     }
-    let held = state.ideas.iter().filter(|(_, idea)| idea.held);
-    help.extend(held.map(|(id, _)| Command::UnholdIdea { id: id.clone() }));
+    let on_hold = state.ideas.iter().filter(|(_, idea)| idea.held);
+    help.extend(on_hold.map(|(id, _)| Command::UnholdIdea { id: id.clone() }));
     // What is complete must not wait for ever behind what will not be done.
     for (id, idea) in state.ideas.iter().filter(|_| !state.queue.is_empty()) {
         let id = id.clone();
