@@ -172,8 +172,8 @@ pub struct AssignIdea {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Redirect {
-    /// The idea that takes the agent's place; it must be pending and ready to start. The field's old
-    /// name, `idea`, is accepted for one version.
+    /// The idea that takes the agent's place; it must be pending and ready to start. The field's
+    /// old name, `idea`, is accepted for one version.
     #[serde(alias = "idea")]
     #[schema(value_type = String, example = "idea-007")]
     pub idea_id: IdeaId,
