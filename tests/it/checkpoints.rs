@@ -92,6 +92,9 @@ fn assert_as_promised(sandbox: &Sandbox, name: &str) -> Value {
         .json();
     // The log alone knows the number.
     file["number"] = shown["number"].clone();
+    // What other documents call these, beside the names in the file.
+    file["commit"] = file["gitCommit"].clone();
+    file["branch"] = file["target"].clone();
     assert!(file["number"].as_u64() > Some(0), "{shown}");
     assert_eq!(shown, file);
     let all = sandbox.swarm(&["checkpoint", "list", "--json"]).json();
