@@ -317,6 +317,8 @@ fn every_refusal_says_why_and_what_to_do() {
         -> see its idea: swarm idea show idea-001
     cannot approve the merge of idea-001: the idea failed, so it is not in the merge queue
         -> swarm idea retry idea-001
+    cannot approve the merge of idea-001: the idea hit its limit, so it is not in the merge queue
+        -> swarm idea retry idea-001
     cannot approve the merge of idea-001: the idea is active, so it is not in the merge queue
         -> its agent is still working on it: swarm agent list
     cannot approve the merge of idea-001: the idea is blocked, so it is not in the merge queue
@@ -327,8 +329,6 @@ fn every_refusal_says_why_and_what_to_do() {
         -> list the queue: swarm merge list
     cannot approve the merge of idea-001: the idea is pending, so it is not in the merge queue
         -> list the queue: swarm merge list
-    cannot approve the merge of idea-001: the idea timed out, so it is not in the merge queue
-        -> swarm idea retry idea-001
     cannot approve the work of idea-001: it does not wait for review
         -> swarm merge list
     cannot assign idea-001: it failed
@@ -355,17 +355,19 @@ fn every_refusal_says_why_and_what_to_do() {
         -> swarm idea add "..."
     cannot hold idea-001: it failed
         -> it does not start by itself; to start it: swarm idea retry idea-001
+    cannot hold idea-001: it hit its limit
+        -> it does not start by itself; to start it: swarm idea retry idea-001
     cannot hold idea-001: it is blocked
         -> it does not start by itself; to start it: swarm idea retry idea-001
     cannot hold idea-001: it is cancelled
         -> it does not start by itself; to start it: swarm idea retry idea-001
     cannot hold idea-001: it is done
         -> swarm idea add "..."
-    cannot hold idea-001: it timed out
-        -> it does not start by itself; to start it: swarm idea retry idea-001
     cannot redirect ed-001 to idea-002: its work is complete and in the merge queue
         -> swarm idea assign idea-002
     cannot reject the merge of idea-001: the idea failed, so it is not in the merge queue
+        -> swarm idea retry idea-001
+    cannot reject the merge of idea-001: the idea hit its limit, so it is not in the merge queue
         -> swarm idea retry idea-001
     cannot reject the merge of idea-001: the idea is active, so it is not in the merge queue
         -> its agent is still working on it: swarm agent list
@@ -377,8 +379,6 @@ fn every_refusal_says_why_and_what_to_do() {
         -> list the queue: swarm merge list
     cannot reject the merge of idea-001: the idea is pending, so it is not in the merge queue
         -> list the queue: swarm merge list
-    cannot reject the merge of idea-001: the idea timed out, so it is not in the merge queue
-        -> swarm idea retry idea-001
     cannot reject the work of idea-001: it does not wait for review
         -> swarm merge list
     cannot resolve the merge of idea-001: it does not wait for a person
@@ -419,8 +419,6 @@ fn every_refusal_says_why_and_what_to_do() {
         -> list the queue: swarm merge list
     cannot retry the merge of idea-001: the idea is pending, so it is not in the merge queue
         -> list the queue: swarm merge list
-    cannot retry the merge of idea-001: the idea timed out, so it is not in the merge queue
-        -> swarm idea retry idea-001
     cannot send a message to ed-001: its work is finished and waits for your review
         -> return the work with your message: swarm merge reject idea-001 "..."
     cannot stop ed-001: its work is complete and in the merge queue

@@ -77,7 +77,7 @@ fn the_setup_comes_before_the_first_iteration() {
     ed-001 -> Working
     ask #4 run r0003-ed-001-i1 as ed
     "#);
-    assert_eq!(s.state.setups["ed-001-idea-001"], "key");
+    assert_eq!(s.state.setups["w01"], "key");
     assert_eq!(s.attempt(1).spent_ms, 0);
 }
 
@@ -239,7 +239,7 @@ fn a_lock_file_that_the_agent_changed_is_installed_before_the_gate() {
     gateStarted {agent: ed-001, index: 0, run: r0004-ed-001-q1}
     ask #6 run r0004-ed-001-q1: check
     "#);
-    assert_eq!(s.state.setups["ed-001-idea-001"], "other");
+    assert_eq!(s.state.setups["w01"], "other");
 }
 
 #[test]

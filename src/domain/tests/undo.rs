@@ -71,7 +71,7 @@ fn before_the_agent_has_ended_the_cancellation_becomes_an_interruption() {
     s.stop_delivered();
     s.iteration(&agent(1), RunEndKind::Stopped);
     let worktree = s.attempt(2).kept.clone().unwrap().worktree.worktree;
-    assert_eq!(worktree, "ed-001-idea-001");
+    assert_eq!(worktree, "w01");
     s.all_goes_well();
     assert_eq!(s.idea(1).status, IdeaStatus::Done);
 }
@@ -87,7 +87,7 @@ fn a_failed_idea_has_failed_again_and_keeps_its_worktree_if_no_daemon_has_releas
     let first = s.idea(1);
     assert_eq!(first.status, IdeaStatus::Failed);
     let worktree = &first.kept.as_ref().unwrap().worktree.worktree;
-    assert_eq!(worktree, "ed-001-idea-001");
+    assert_eq!(worktree, "w01");
     assert!(s.state.owed.worktrees.is_empty());
     s.restart();
     s.command(Command::RetryIdea { id: idea(1) })
@@ -120,7 +120,7 @@ fn a_redirect_under_way_is_taken_back() {
     let next = s.attempt(2);
     assert_eq!(next.idea, idea(1));
     let worktree = &next.kept.as_ref().unwrap().worktree.worktree;
-    assert_eq!(worktree, "ed-001-idea-001");
+    assert_eq!(worktree, "w01");
     s.all_goes_well();
     assert_eq!(s.idea(2).status, IdeaStatus::Done);
 }
@@ -139,10 +139,7 @@ fn a_worktree_that_nobody_has_taken_over_goes_back() {
     s.command(command);
     assert!(s.idea(2).kept.is_none() && s.idea(2).reserved.is_none());
     let own = s.idea(1).kept.clone().unwrap().worktree;
-    assert_eq!(
-        (own.worktree.as_str(), own.saved),
-        ("ed-001-idea-001", None)
-    );
+    assert_eq!((own.worktree.as_str(), own.saved), ("w01", None));
     s.command(Command::SetMode {
         mode: Mode::SemiAuto,
     });

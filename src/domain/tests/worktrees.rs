@@ -4,6 +4,7 @@ use crate::domain::command::Command;
 use crate::domain::observation::RunEndKind;
 use crate::domain::signal::Signal;
 use crate::domain::state::IdeaStatus;
+use crate::domain::testkit::scenario::exit;
 use crate::domain::testkit::{Scenario, agent, idea};
 
 fn worktree(s: &Scenario, number: u64) -> &str {
@@ -58,7 +59,7 @@ fn an_idea_keeps_its_worktree_whatever_ended_its_attempt() {
         }),
         ("blocked", |s| {
             let why = Signal::Blocked(Some("no key".into()));
-            s.says(&agent(1), why).all_goes_well();
+            s.says(&agent(1), why).iteration(&agent(1), exit(0));
             s.command(Command::RetryIdea { id: idea(1) });
         }),
         ("stop", |s| {
@@ -72,7 +73,9 @@ fn an_idea_keeps_its_worktree_whatever_ended_its_attempt() {
         }),
         ("shutdown", |s| {
             s.command(Command::Shutdown { keep_agents: false });
-            s.all_goes_well().restart();
+            s.stop_delivered();
+            s.iteration(&agent(1), RunEndKind::Stopped);
+            s.restart();
         }),
     ];
     for (name, end) in ends {

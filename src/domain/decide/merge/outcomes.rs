@@ -95,6 +95,8 @@ pub(crate) fn built(
 
 /// Adopts a branch that was rebased by hand, also for the next rollback.
 fn brought_over(plan: &mut Plan<'_>, entry: &MergeEntry, base: Oid, head: Oid) {
+    // First: in a torn log nothing may go on with work that nobody has approved.
+    plan.move_merge(&entry.idea, MergeInput::Requeue);
     plan.emit(ConflictSettled {
         id: entry.idea.clone(),
         head: head.clone(),
@@ -106,7 +108,6 @@ fn brought_over(plan: &mut Plan<'_>, entry: &MergeEntry, base: Oid, head: Oid) {
         warm: true,
         setup: None,
     });
-    plan.move_merge(&entry.idea, MergeInput::Requeue);
 }
 
 fn target_rewritten(plan: &mut Plan<'_>, id: &IdeaId, found: Oid, dropped: Vec<IdeaId>) {
