@@ -233,7 +233,7 @@ fn a_dead_daemons_traces_do_not_stop_the_next() {
     daemon.kill();
     assert!(sandbox.announced_pid().is_some());
     assert_eq!(sandbox.status()["phase"], "stopped");
-    sandbox.swarm(&["wait"]).refused(3, &["swarm start"]);
+    sandbox.swarm(&["pause"]).refused(3, &["swarm start"]);
     let id = sandbox.idea("write a.txt x; say COMPLETE");
     let daemon = sandbox.start();
     sandbox.wait_idea(&id, "done");

@@ -304,7 +304,10 @@ fn the_memorys_log_is_the_same_with_and_without_a_daemon() {
     let sources = &by_daemon[0]["sources"];
     assert_eq!(
         sources,
-        &json!([{"agent": "ed-001", "ideaId": first}, {"agent": "ed-002", "ideaId": second}])
+        &json!([
+            {"agentId": "ed-001", "agent": "ed-001", "ideaId": first},
+            {"agentId": "ed-002", "agent": "ed-002", "ideaId": second}
+        ])
     );
     assert_eq!(by_daemon.as_array().unwrap().len(), 2, "{by_daemon}");
     assert_eq!(by_daemon[1]["scope"], "local");
