@@ -94,7 +94,7 @@ async fn refusals_say_what_why_and_what_next() {
     POST /api/v1/ideas {
       400 BAD_REQUEST: the body is invalid: EOF while parsing an object at line 1 column 1
     POST /api/v1/ideas {"text":"a","prio":1}
-      400 BAD_REQUEST: the body is invalid: unknown field `prio`, expected one of `content`, `text`, `after`, `tags`, `priority`, `profile` at line 1 column 18
+      400 BAD_REQUEST: the body is invalid: unknown field `prio`, expected one of `content`, `text`, `after`, `tags`, `priority`, `profile`, `review` at line 1 column 18
     POST /api/v1/ideas {"text":" "}
       422 TEXT_EMPTY: the text of the idea is empty
     POST /api/v1/ideas {"text":"a","after":["A"]}

@@ -415,6 +415,7 @@ async fn the_description_names_every_route_and_every_word() {
     get ideas/{id}
     get learnings
     get merges
+    get merges/{idea}/diff
     get report
     get status
     get undo
@@ -434,6 +435,8 @@ async fn the_description_names_every_route_and_every_word() {
     post ideas/{id}/retry
     post ideas/{id}/unhold
     post merges/target
+    post merges/{idea}/approve
+    post merges/{idea}/reject
     post merges/{idea}/resolve
     post merges/{idea}/retry
     post pause
