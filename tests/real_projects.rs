@@ -166,7 +166,9 @@ const NPM: Project = Project {
     files: &[
         (
             "package.json",
-            r#"{"name":"real","private":true,"type":"module","scripts":{"test":"vitest run"},"devDependencies":{"vitest":"^3.0.0"}}"#,
+            "{\"name\":\"real\",\"private\":true,\"type\":\"module\",\
+            \"scripts\":{\"test\":\"vitest run\"},\
+            \"devDependencies\":{\"vitest\":\"^3.0.0\"}}",
         ),
         (".gitignore", "node_modules/\n"),
         (

@@ -177,18 +177,7 @@ impl Summary {
                 ids.join(" ")
             ));
         }
-        for stuck in &self.stuck {
-            let line = format!("stuck: {}", safe(&stuck.message));
-            lines.push(output.paint(Tone::Warn, &line).into_owned());
-            let commands = stuck.commands.iter();
-            lines.extend(commands.map(|command| render::command(output, command)));
-        }
-        for warning in &self.warnings {
-            let line = format!("warning: {}", safe(&warning.message));
-            lines.push(output.paint(Tone::Warn, &line).into_owned());
-            let commands = warning.commands.iter();
-            lines.extend(commands.map(|command| render::command(output, command)));
-        }
+        lines.extend(self.warning_lines(output));
         let spent = usage::describe_usage(&json::to_value(&self.used)?);
         if !spent.is_empty() {
             lines.push(format!("spent: {spent}"));
@@ -200,6 +189,21 @@ impl Summary {
             lines.extend(render::needs_you(output, needs));
         }
         Ok(lines)
+    }
+
+    /// Stuck agents and other warnings, with the commands to type.
+    fn warning_lines(&self, output: &Output) -> Vec<String> {
+        let stuck = self.stuck.iter();
+        let stuck = stuck.map(|it| ("stuck", &it.message, &it.commands));
+        let others = self.warnings.iter();
+        let others = others.map(|it| ("warning", &it.message, &it.commands));
+        let mut lines = Vec::new();
+        for (what, message, commands) in stuck.chain(others) {
+            let line = format!("{what}: {}", safe(message));
+            lines.push(output.paint(Tone::Warn, &line).into_owned());
+            lines.extend(commands.iter().map(|it| render::command(output, it)));
+        }
+        lines
     }
 
     /// The number of ideas in each status that is bad: `1 failed, 2 blocked`.

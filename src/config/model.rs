@@ -285,8 +285,8 @@ pub struct Worktree {
     /// quality commands. `qualityTimeoutMinutes` limits each of them.
     #[schemars(inner(regex(pattern = NOT_BLANK)))]
     pub setup: Vec<String>,
-    /// Files that the setup depends on, such as `package-lock.json`, as paths from the root. `*` and
-    /// `?` match within one folder, `**/` matches any folders. The setup runs again in a worktree
+    /// Files that the setup depends on, such as `package-lock.json`, as paths from the root. `*`
+    /// and `?` match within one folder, `**/` matches any folders. The setup runs again in a worktree
     /// when one of them changes there. Ignored files do not count.
     #[schemars(inner(regex(pattern = NOT_BLANK)))]
     pub setup_inputs: Vec<String>,

@@ -1,7 +1,7 @@
 //! The configuration key `notify`: whom swarm tells what needs a person.
 //!
-//! Invariant: the address and the headers of a webhook may be secret. They are shown nowhere, and no
-//! problem contains them.
+//! Invariant: the address and the headers of a webhook may be secret. They are shown nowhere, and
+//! no problem contains them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;

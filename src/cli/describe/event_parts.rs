@@ -8,7 +8,10 @@ use crate::cli::output::terminal::Tone;
 use crate::domain::attention::NeedKey;
 use crate::domain::command::TargetChoice;
 use crate::domain::effect::{self, ConflictLevel, Effect, Purpose, SetupTree};
-use crate::domain::event::BaselineFailed;
+use crate::domain::event::{
+    BaselineFailed, BaselinePassed, BaselineStarted, DaemonStarted, NoticeFailed, SetupPassed,
+    SetupStarted,
+};
 use crate::domain::ids::Oid;
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::observation::{RunEnd, RunEndKind};
@@ -281,4 +284,75 @@ pub fn status_tone(status: IdeaStatus) -> Tone {
         IdeaStatus::Blocked | IdeaStatus::Failed | IdeaStatus::Timeout => Tone::Bad,
         IdeaStatus::Cancelled => Tone::Dim,
     }
+}
+
+pub(super) fn veto_words(veto: bool) -> &'static str {
+    if veto { " and blocks its step" } else { "" }
+}
+
+/// The usual reason of a stop, which "stopped" says already.
+const ENDED_CLEANLY: &str = "ended cleanly";
+
+/// Pausing and paused do not repeat the reason of the pause.
+pub(super) fn phase_reason(phase: SwarmPhase, reason: Option<&str>) -> String {
+    match phase {
+        SwarmPhase::Pausing | SwarmPhase::Paused => String::new(),
+        SwarmPhase::Stopped if reason == Some(ENDED_CLEANLY) => String::new(),
+        SwarmPhase::Stopped
+        | SwarmPhase::Recovering
+        | SwarmPhase::Running
+        | SwarmPhase::RollingBack
+        | SwarmPhase::Draining => because(reason),
+    }
+}
+
+pub(super) fn daemon_started(started: &DaemonStarted) -> String {
+    let words = format!("daemon started (version {})", started.version);
+    if started.counters.is_none() {
+        return words;
+    }
+    format!(
+        "{words}; the log is older than the runs, worktrees or branches that were found, so new \
+        numbers begin after theirs"
+    )
+}
+
+pub(super) fn baseline_started(started: &BaselineStarted) -> String {
+    match started.index {
+        0 => "checking the target before work begins".into(),
+        index => format!("quality command {} started on the target", index + 1),
+    }
+}
+
+pub(super) fn baseline_passed(passed: &BaselinePassed) -> String {
+    if passed.last {
+        return format!("the target at {} passed its checks", short(&passed.commit));
+    }
+    format!("quality command {} passed on the target", passed.index + 1)
+}
+
+pub(super) fn setup_started(started: &SetupStarted) -> String {
+    let tree = setup_tree(&started.tree);
+    format!("setup command {} started in {tree}", started.index + 1)
+}
+
+pub(super) fn setup_passed(passed: &SetupPassed) -> String {
+    let tree = setup_tree(&passed.tree);
+    if passed.last {
+        return format!("{tree} is set up");
+    }
+    format!("setup command {} passed in {tree}", passed.index + 1)
+}
+
+pub(super) fn notice_failed(failed: &NoticeFailed) -> String {
+    let NoticeFailed {
+        about,
+        why,
+        again_at,
+    } = failed;
+    let again = match again_at {
+        Some(_) => "it is sent again",
+        None => "it is not sent again",
+    };
+    format!("webhook not told of event {about}: {why}; {again}")
 }

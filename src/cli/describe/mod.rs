@@ -21,23 +21,21 @@ pub use usage::spent;
 use super::output::terminal::{safe, shorten, title};
 use crate::domain::event::{
     AccountFreed, AccountHeld, AccountTried, AgentRedirected, AttemptEnded, AttemptMoved,
-    AttemptSealed, BaselineCleared, BaselinePassed, BaselineReady, BaselineStarted, BudgetReached,
-    CancelUndone, CheckpointDeleted, CheckpointMade, ClockWentBack, ConflictLaidOut,
-    ConflictSettled, DaemonStarted, EffectFinished, EffectRequested, EndingAsked, Event,
-    GateFailed, GatePassed, GateStarted, HookApproved, HookAsked, HookCutOff, HookFinished,
-    HookOwed, HookStarted, HookTimedOut, IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed,
-    IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationJudged, IterationStarted,
-    Learned, Mark, MergeApproved, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued,
-    MergeRejected, MergeReleased, MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled,
-    NightBegan, NightEnded, NoticeDelivered, NoticeFailed, PauseLifted, PauseSet, PhaseChanged,
-    RedirectUndone, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned,
-    RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SessionBegan, SessionDropped,
-    SettingsLoaded, SetupPassed, SetupStarted, SignalSeen, StateRepaired, StateRestored,
+    AttemptSealed, BaselineCleared, BaselineReady, BudgetReached, CancelUndone, CheckpointDeleted,
+    CheckpointMade, ClockWentBack, ConflictLaidOut, ConflictSettled, EffectFinished,
+    EffectRequested, EndingAsked, Event, GateFailed, GatePassed, GateStarted, HookApproved,
+    HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut, IdeaAdded,
+    IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried,
+    IdeaUnheld, IterationJudged, IterationStarted, Learned, Mark, MergeApproved, MergeBuilt,
+    MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased, MergeReturned,
+    MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan, NightEnded, NoticeDelivered,
+    PauseLifted, PauseSet, PhaseChanged, RedirectUndone, ResolverFailed, RollbackAbandoned,
+    RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted,
+    SessionBegan, SessionDropped, SettingsLoaded, SignalSeen, StateRepaired, StateRestored,
     TargetRewritten, TargetSeen, TargetSettled, TaskSet, UndoRecorded, UsageSeen, VerifyPassed,
     VerifyReady, VerifyStarted, WarningCleared, WarningRaised, WorkRescued, WorkSaved,
     WorktreeReady,
 };
-use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::state::Task;
 use crate::view::names;
 
@@ -45,8 +43,9 @@ pub use event_parts::{
     AWAITING_APPROVAL, attempt_phase, merge_phase, mode, short, status_tone, swarm_phase,
 };
 use event_parts::{
-    baseline_failed, because, conflict_level, effect_words, ending_words, failed_command,
-    need_words, rollback_step, run_end, setup_tree, signal_words, target_choice,
+    baseline_failed, baseline_passed, baseline_started, because, conflict_level, daemon_started,
+    effect_words, ending_words, failed_command, need_words, notice_failed, phase_reason,
+    rollback_step, run_end, setup_passed, setup_started, signal_words, target_choice, veto_words,
 };
 pub use waiting::waiting;
 
@@ -58,37 +57,6 @@ const MAX_TITLE: usize = 60;
 /// Describes an event in one safe line.
 pub fn describe(event: &Event) -> String {
     shorten(&safe(&describe_event(event)), MAX_LINE, false)
-}
-
-fn veto_words(veto: bool) -> &'static str {
-    if veto { " and blocks its step" } else { "" }
-}
-
-/// The usual reason of a stop, which "stopped" says already.
-const ENDED_CLEANLY: &str = "ended cleanly";
-
-/// Pausing and paused do not repeat the reason of the pause.
-fn phase_reason(phase: SwarmPhase, reason: Option<&str>) -> String {
-    match phase {
-        SwarmPhase::Pausing | SwarmPhase::Paused => String::new(),
-        SwarmPhase::Stopped if reason == Some(ENDED_CLEANLY) => String::new(),
-        SwarmPhase::Stopped
-        | SwarmPhase::Recovering
-        | SwarmPhase::Running
-        | SwarmPhase::RollingBack
-        | SwarmPhase::Draining => because(reason),
-    }
-}
-
-fn daemon_started(started: &DaemonStarted) -> String {
-    let words = format!("daemon started (version {})", started.version);
-    if started.counters.is_none() {
-        return words;
-    }
-    format!(
-        "{words}; the log is older than the runs, worktrees or branches that were found, so new \
-        numbers begin after theirs"
-    )
 }
 
 fn describe_event(event: &Event) -> String {
@@ -143,33 +111,10 @@ fn describe_event(event: &Event) -> String {
         Event::BaselineReady(BaselineReady { commit, .. }) => {
             format!("the target at {} is checked out", short(commit))
         }
-        Event::BaselineStarted(BaselineStarted { index: 0, .. }) => {
-            "checking the target before work begins".into()
-        }
-        Event::BaselineStarted(BaselineStarted { index, .. }) => {
-            format!("quality command {} started on the target", index + 1)
-        }
-        Event::BaselinePassed(BaselinePassed {
-            commit, last: true, ..
-        }) => {
-            format!("the target at {} passed its checks", short(commit))
-        }
-        Event::BaselinePassed(BaselinePassed { index, .. }) => {
-            format!("quality command {} passed on the target", index + 1)
-        }
-        Event::SetupStarted(SetupStarted { tree, index, .. }) => {
-            format!(
-                "setup command {} started in {}",
-                index + 1,
-                setup_tree(tree)
-            )
-        }
-        Event::SetupPassed(SetupPassed {
-            tree, last: true, ..
-        }) => format!("{} is set up", setup_tree(tree)),
-        Event::SetupPassed(SetupPassed { tree, index, .. }) => {
-            format!("setup command {} passed in {}", index + 1, setup_tree(tree))
-        }
+        Event::BaselineStarted(started) => baseline_started(started),
+        Event::BaselinePassed(passed) => baseline_passed(passed),
+        Event::SetupStarted(started) => setup_started(started),
+        Event::SetupPassed(passed) => setup_passed(passed),
         Event::BaselineFailed(failed) => baseline_failed(failed),
         Event::BaselineCleared(BaselineCleared {}) => {
             "the target will be checked again before work begins".into()
@@ -406,17 +351,7 @@ fn describe_event(event: &Event) -> String {
         Event::NoticeDelivered(NoticeDelivered { about }) => {
             format!("webhook told of event {about}")
         }
-        Event::NoticeFailed(NoticeFailed {
-            about,
-            why,
-            again_at,
-        }) => {
-            let again = match again_at {
-                Some(_) => "it is sent again",
-                None => "it is not sent again",
-            };
-            format!("webhook not told of event {about}: {why}; {again}")
-        }
+        Event::NoticeFailed(failed) => notice_failed(failed),
         Event::MergeQueued(MergeQueued {
             id, source, held, ..
         }) => {

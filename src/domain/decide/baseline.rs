@@ -8,8 +8,8 @@
 use super::attempt::claim;
 use super::attempt::iterations::may_start;
 use super::attempt::run_end::{failure_of, is_stopped, run_ended};
-use super::broken_commands::{CheckCommand, CommandKind};
 use super::decision::{End, Plan, shorten};
+use super::environment_faults::broken_commands::{CheckCommand, CommandKind};
 use super::environment_faults::{hold_for, nobodys_fault};
 use super::merge::outcomes::LOST_RUNS;
 use super::merge::queue;

@@ -10,7 +10,6 @@ mod agents;
 mod attempt;
 mod attention;
 mod baseline;
-mod broken_commands;
 mod budget;
 mod checkpoints;
 mod decision;
@@ -39,8 +38,8 @@ use super::warning::WarningKind;
 
 pub use advance::{advance, next_deadline};
 
-use broken_commands::CheckCommand;
 use decision::{Plan, shorten};
+use environment_faults::broken_commands::CheckCommand;
 pub use ideas::MAX_TEXT_BYTES;
 pub use merge::outcomes::entry_of as merge_entry;
 

@@ -8,8 +8,8 @@
 use super::attempt::outcomes;
 use super::attempt::run_end::{failure_of, is_stopped, run_ended};
 use super::baseline;
-use super::broken_commands::{self, CheckCommand, CheckedTree, CommandKind};
 use super::decision::{Plan, shorten};
+use super::environment_faults::broken_commands::{self, CheckCommand, CheckedTree, CommandKind};
 use super::environment_faults::{nobodys_fault, release};
 use super::merge;
 use super::merge::outcomes::LOST_RUNS;

@@ -5,10 +5,10 @@
 
 use super::attempt::provider;
 use super::baseline;
-use super::broken_commands;
 use super::budget::unpriced;
 use super::checkpoints::rolling_back;
 use super::decision::{Plan, shorten};
+use super::environment_faults::broken_commands;
 use super::merge::outcomes;
 use crate::domain::event::{DaemonStarted, ModeSet, PauseLifted, PauseSet, SettingsLoaded};
 use crate::domain::lifecycle::{SwarmInput, SwarmPhase};

@@ -43,10 +43,7 @@ pub(super) fn end(state: &mut State, at: Timestamp, ended: &AttemptEnded) {
         undo::keep_cancelled(state, &attempt.idea, left);
     }
     let handed_over = redirect::hand_over(state, at, agent, &attempt, *end);
-    let to = attempt
-        .redirect
-        .as_ref()
-        .map(|redirect| redirect.to.clone());
+    let to = attempt.redirect.as_ref().map(|it| it.to.clone());
     with_idea(state, &attempt.idea.clone(), at, |idea| {
         idea.status = *status;
         idea.not_before = *not_before;
@@ -57,15 +54,11 @@ pub(super) fn end(state: &mut State, at: Timestamp, ended: &AttemptEnded) {
         }
         idea.failed_attempts += u32::from(failed);
         idea.retry_count += u32::from(*end == AttemptEnd::Crashed);
-        audit(
-            idea,
-            at,
-            audit_word(*end),
-            match (message, &to) {
-                (None, Some(to)) => to.as_str(),
-                _ => message.as_deref().unwrap_or_default(),
-            },
-        );
+        let why = match (message, &to) {
+            (None, Some(to)) => to.as_str(),
+            _ => message.as_deref().unwrap_or_default(),
+        };
+        audit(idea, at, audit_word(*end), why);
         if handed_over.is_some() {
             idea.kept = handed_over.map(Box::new);
         } else if *keep_worktree {

@@ -1,7 +1,7 @@
 //! What people were told, and what the webhook must still be told.
 //!
-//! Invariant: only [`evolve`](crate::domain::evolve) changes it. It stays empty until somebody is to
-//! be told: the hook `on-needs-you` exists or `notify.webhook` is configured.
+//! Invariant: only [`evolve`](crate::domain::evolve) changes it. It stays empty until somebody is
+//! to be told: the hook `on-needs-you` exists or `notify.webhook` is configured.
 
 use std::collections::BTreeSet;
 

@@ -216,12 +216,12 @@ fn a_night_ends_once_and_says_what_it_led_to() {
     crashes(&mut s, 1);
     s.all_goes_well();
     assert_eq!(kinds(&s), ["failed", "ended"]);
-    assert_snapshot!(recap(&s), @"nothing can continue by itself: 2 landed, 1 failed, 0 waiting, cost unknown");
+    assert_snapshot!(recap(&s), @r"nothing can continue by itself: 2 landed, 1 failed, 0 waiting, cost unknown");
     s.restart().all_hooks().wait(3_600_000);
     assert_eq!(kinds(&s), ["failed", "ended"], "a restart is no night");
     s.add("four").all_goes_well();
     assert_eq!(kinds(&s), ["failed", "ended", "ended"]);
-    assert_snapshot!(recap(&s), @"nothing can continue by itself: 1 landed, 0 failed, 0 waiting, cost unknown");
+    assert_snapshot!(recap(&s), @r"nothing can continue by itself: 1 landed, 0 failed, 0 waiting, cost unknown");
 }
 
 #[test]

@@ -151,7 +151,7 @@ fn a_setup_that_fails_before_any_work_is_repeated_and_then_pauses_the_swarm() {
     assert_eq!(s.attempt(1).iteration, 0, "nothing is paid for");
     assert_eq!(view::rest(&s.state), Rest::NeedsPerson);
     let reason = s.state.swarm.pause_reason.clone().unwrap();
-    assert_snapshot!(reason, @"the setup command `install` keeps failing before any work begins (exit code 1): no network. No idea is to blame, so nothing starts and no iteration is spent. All output: swarm agent logs ed-001. Fix the cause, or change worktree.setup in .swarm/config.json; then: swarm resume");
+    assert_snapshot!(reason, @r"the setup command `install` keeps failing before any work begins (exit code 1): no network. No idea is to blame, so nothing starts and no iteration is spent. All output: swarm agent logs ed-001. Fix the cause, or change worktree.setup in .swarm/config.json; then: swarm resume");
     assert_eq!(s.idea(1).status, IdeaStatus::Active, "no idea is to blame");
     s.restart();
     assert!(s.pending("setup").is_none());

@@ -170,8 +170,8 @@ impl Repo {
     }
 
     /// Returns the worktree to its branch and saves the unfinished resolution under
-    /// `refs/swarm/rescue/<attempt>`. Returns false if no merge of swarm was in progress; a merge that
-    /// an agent started itself is left alone.
+    /// `refs/swarm/rescue/<attempt>`. Returns false if no merge of swarm was in progress; a merge
+    /// that an agent started itself is left alone.
     pub fn abort_resolution(&self, want: &FinishResolution) -> Result<bool, GitError> {
         let reference = branch_ref(&want.branch)?;
         let worktree = self.worktree(&want.name)?;

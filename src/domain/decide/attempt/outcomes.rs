@@ -9,8 +9,10 @@ use super::run_end::{
     counts, failure_of, is_asked_to_end, is_complete, is_stopped, iteration_ended, run_ended,
 };
 use super::stuck;
-use crate::domain::decide::broken_commands::{self, CheckCommand, CheckedTree, CommandKind};
 use crate::domain::decide::decision::{End, Plan, shorten};
+use crate::domain::decide::environment_faults::broken_commands::{
+    self, CheckCommand, CheckedTree, CommandKind,
+};
 use crate::domain::decide::environment_faults::{self, nobodys_fault, release, release_or_fail};
 use crate::domain::decide::ideas::cancelled;
 use crate::domain::decide::merge::conflict;

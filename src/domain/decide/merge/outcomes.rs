@@ -10,8 +10,10 @@ use super::review;
 use crate::domain::command::TargetChoice;
 use crate::domain::decide::attempt::outcomes::{ask_end, fail};
 use crate::domain::decide::attempt::run_end::{failure_of, is_stopped, run_ended};
-use crate::domain::decide::broken_commands::{self, CheckCommand, CheckedTree, CommandKind};
 use crate::domain::decide::decision::{End, Plan, few, shorten};
+use crate::domain::decide::environment_faults::broken_commands::{
+    self, CheckCommand, CheckedTree, CommandKind,
+};
 use crate::domain::decide::environment_faults::nobodys_fault;
 use crate::domain::decide::ideas::known;
 use crate::domain::decide::setup;

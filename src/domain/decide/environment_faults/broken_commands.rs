@@ -6,8 +6,8 @@
 //! A warning stays until the command runs to its end or the configuration changes. Called when a
 //! quality command ends.
 
-use super::decision::Plan;
-use super::swarm;
+use crate::domain::decide::decision::Plan;
+use crate::domain::decide::swarm;
 use crate::domain::ids::{AgentId, IdeaId};
 use crate::domain::observation::RunEndKind;
 use crate::domain::state::State;
@@ -16,7 +16,7 @@ use crate::domain::warning::WarningKind;
 
 /// What a command is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CommandKind {
+pub(in crate::domain::decide) enum CommandKind {
     /// Makes a tree ready for use.
     Setup,
     /// Judges a tree.
@@ -25,15 +25,15 @@ pub(super) enum CommandKind {
 
 /// A configured command that a tree must pass.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct CheckCommand<'a> {
-    pub(super) kind: CommandKind,
+pub(in crate::domain::decide) struct CheckCommand<'a> {
+    pub(in crate::domain::decide) kind: CommandKind,
     /// Index in the configuration, from 0.
-    pub(super) index: usize,
-    pub(super) command: &'a str,
+    pub(in crate::domain::decide) index: usize,
+    pub(in crate::domain::decide) command: &'a str,
 }
 
 impl<'a> CheckCommand<'a> {
-    pub(super) fn quality(index: usize, command: &'a str) -> Self {
+    pub(in crate::domain::decide) fn quality(index: usize, command: &'a str) -> Self {
         Self {
             kind: CommandKind::Quality,
             index,
@@ -42,7 +42,7 @@ impl<'a> CheckCommand<'a> {
     }
 
     /// Whether it is what a tree has to pass next: the setup that is due comes first.
-    pub(super) fn is_next(
+    pub(in crate::domain::decide) fn is_next(
         &self,
         state: &State,
         setup: Option<&SetupDue>,
@@ -57,7 +57,7 @@ impl<'a> CheckCommand<'a> {
     }
 
     /// Whether it is still configured at this index.
-    pub(super) fn is_current(&self, state: &State) -> bool {
+    pub(in crate::domain::decide) fn is_current(&self, state: &State) -> bool {
         let Some(settings) = state.settings.as_deref() else {
             return false;
         };
@@ -69,7 +69,7 @@ impl<'a> CheckCommand<'a> {
     }
 
     /// Key of the warning about it.
-    pub(super) fn warning_key(&self) -> String {
+    pub(in crate::domain::decide) fn warning_key(&self) -> String {
         let kind = match self.kind {
             CommandKind::Setup => WarningKind::Setup,
             CommandKind::Quality => WarningKind::Check,
@@ -93,7 +93,7 @@ impl<'a> CheckCommand<'a> {
 }
 
 /// The tree that a command ran in.
-pub(super) enum CheckedTree<'a> {
+pub(in crate::domain::decide) enum CheckedTree<'a> {
     /// The worktree of an attempt.
     Worktree(&'a AgentId, &'a IdeaId),
     /// The work of an idea, merged with the target.
@@ -124,7 +124,7 @@ impl CheckedTree<'_> {
 
 /// Raises or clears the warning about a command that has ended. Returns whether the
 /// environment is at fault: then the swarm pauses, and the command runs again after that.
-pub(super) fn hold(
+pub(in crate::domain::decide) fn hold(
     plan: &mut Plan<'_>,
     tree: &CheckedTree<'_>,
     command: CheckCommand<'_>,
@@ -189,7 +189,7 @@ fn warn_of_time_limit(plan: &mut Plan<'_>, key: &str, command: CheckCommand<'_>)
 }
 
 /// Clears warnings about commands that a new configuration changed.
-pub(super) fn configured(plan: &mut Plan<'_>) {
+pub(in crate::domain::decide) fn configured(plan: &mut Plan<'_>) {
     let keys = plan.state.warnings.keys();
     let ours: Vec<String> = keys
         .filter(|key| {

@@ -3,8 +3,10 @@
 //! Invariant: they count against no attempt, and nothing new starts until they are over. Called for
 //! the outcome of every effect.
 
-use super::attempt::outcomes::fail;
-use super::decision::{End, Plan};
+pub(in crate::domain::decide) mod broken_commands;
+
+use crate::domain::decide::attempt::outcomes::fail;
+use crate::domain::decide::decision::{End, Plan};
 use crate::domain::event::RoomAwaited;
 use crate::domain::ids::AgentId;
 use crate::domain::outcome::{Failure, FailureKind};
@@ -20,27 +22,35 @@ const REPOSITORY: &str = WarningKind::Repository.only();
 
 /// A failure that no attempt is to blame for and that every other idea would meet too.
 #[derive(Clone, Copy)]
-pub(super) struct EnvironmentFault<'a> {
+pub(in crate::domain::decide) struct EnvironmentFault<'a> {
     key: &'static str,
     message: &'a str,
 }
 
 impl EnvironmentFault<'_> {
     /// Whether it may pass by itself: a full disk.
-    pub(super) fn passes(&self) -> bool {
+    pub(in crate::domain::decide) fn passes(&self) -> bool {
         self.key == DISK_FULL
     }
 }
 
 /// Returns the idea unchanged; nothing starts until the fault is over.
-pub(super) fn release(plan: &mut Plan<'_>, agent: &AgentId, fault: EnvironmentFault<'_>) {
+pub(in crate::domain::decide) fn release(
+    plan: &mut Plan<'_>,
+    agent: &AgentId,
+    fault: EnvironmentFault<'_>,
+) {
     hold_for(plan, fault);
     let end = End::keeping(AttemptEnd::Released, IdeaStatus::Pending, None);
     plan.end(agent, end);
 }
 
 /// Ends an attempt that needs the effect that failed.
-pub(super) fn release_or_fail(plan: &mut Plan<'_>, agent: &AgentId, failure: &Failure) {
+pub(in crate::domain::decide) fn release_or_fail(
+    plan: &mut Plan<'_>,
+    agent: &AgentId,
+    failure: &Failure,
+) {
     match nobodys_fault(failure) {
         Some(trouble) => release(plan, agent, trouble),
         None => fail(plan, agent, failure.message.clone()),
@@ -48,7 +58,7 @@ pub(super) fn release_or_fail(plan: &mut Plan<'_>, agent: &AgentId, failure: &Fa
 }
 
 /// Waits for disk space by itself; pauses the swarm for any other fault.
-pub(super) fn hold_for(
+pub(in crate::domain::decide) fn hold_for(
     plan: &mut Plan<'_>,
     EnvironmentFault { key, message }: EnvironmentFault<'_>,
 ) {
@@ -57,13 +67,13 @@ pub(super) fn hold_for(
         let until = plan.now.plus_millis(ROOM_WAIT_MS);
         return plan.emit(RoomAwaited { until });
     }
-    if let Err(refused) = super::swarm::pause(plan, Some(message)) {
+    if let Err(refused) = crate::domain::decide::swarm::pause(plan, Some(message)) {
         plan.warn(key, &format!("{message} ({refused})"));
     }
 }
 
 /// The environment fault in a failure, if any.
-pub(super) fn nobodys_fault(failure: &Failure) -> Option<EnvironmentFault<'_>> {
+pub(in crate::domain::decide) fn nobodys_fault(failure: &Failure) -> Option<EnvironmentFault<'_>> {
     let Failure { kind, message } = failure;
     let key = match kind {
         FailureKind::NoSpace => DISK_FULL,
@@ -74,7 +84,7 @@ pub(super) fn nobodys_fault(failure: &Failure) -> Option<EnvironmentFault<'_>> {
 }
 
 /// Clears the fault: something succeeded that it would have prevented.
-pub(super) fn over(plan: &mut Plan<'_>) {
+pub(in crate::domain::decide) fn over(plan: &mut Plan<'_>) {
     plan.clear_warning(DISK_FULL);
     plan.clear_warning(REPOSITORY);
 }
