@@ -36,6 +36,7 @@ pages! {
     interventions: "docs/interventions.md",
     checkpoints_and_rollback: "docs/checkpoints-and-rollback.md",
     hooks: "docs/hooks.md",
+    notifications: "docs/notifications.md",
     budgets_and_limits: "docs/budgets-and-limits.md",
     service: "docs/service.md",
     troubleshooting: "docs/troubleshooting.md",

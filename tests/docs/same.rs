@@ -37,7 +37,7 @@ pub fn normal(line: &str) -> String {
             && words[at]
                 .trim_end_matches([',', ')', ';', ':', '.'])
                 .bytes()
-                .all(|byte| byte.is_ascii_digit());
+                .all(|byte| byte.is_ascii_digit() || byte == b'.');
         let counts = |word: Option<&String>| {
             word.is_some_and(|word| {
                 let bare = word
@@ -53,7 +53,7 @@ pub fn normal(line: &str) -> String {
         // "the events up to 56 were on disk"
         let is_end = at >= 2 && words[at - 1] == "to" && words[at - 2] == "up";
         if is_small && (is_end || counts(words.get(at + 1)) || counts(before.as_ref())) {
-            let bare = words[at].trim_start_matches(|c: char| c.is_ascii_digit());
+            let bare = words[at].trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
             words[at] = format!("#{bare}");
         }
     }
