@@ -10,6 +10,7 @@ use hyper::Uri;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
+use super::errors::visible;
 use super::model::NOT_BLANK;
 use crate::domain::attention::NoticeKind;
 
@@ -46,7 +47,7 @@ pub struct Webhook {
     pub headers: BTreeMap<String, String>,
     /// Kinds of things that are sent; `None` for all.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub kinds: Option<BTreeSet<NoticeKind>>,
+    pub kinds: Option<BTreeSet<String>>,
     /// Whether an `http:` address that is not on this machine is allowed.
     pub allow_http: bool,
 }
@@ -77,7 +78,7 @@ struct WebhookParts {
     /// Kinds of things that are sent. Default: all.
     #[serde(default)]
     #[schemars(schema_with = "kinds_schema")]
-    kinds: Option<BTreeSet<NoticeKind>>,
+    kinds: Option<BTreeSet<String>>,
     /// Whether an `http:` address that is not on this machine is allowed. Anybody on the way can
     /// read what is sent to it.
     #[serde(default)]
@@ -109,6 +110,12 @@ impl From<WebhookForm> for Webhook {
 }
 
 impl Webhook {
+    /// Kinds of things that are sent; `None` for all.
+    pub fn known_kinds(&self) -> Option<BTreeSet<NoticeKind>> {
+        let kinds = self.kinds.as_ref()?.iter();
+        Some(kinds.filter_map(|kind| NoticeKind::named(kind)).collect())
+    }
+
     /// Problems that can be seen without the environment, each with its key below `notify.webhook`.
     pub(super) fn problems(&self) -> Vec<(String, String)> {
         let url = if is_variable(&self.url) {
@@ -121,7 +128,14 @@ impl Webhook {
             let problem = header_problem(name, value)?;
             Some((format!("headers.{name}"), problem))
         });
-        url.into_iter().chain(headers).collect()
+        let kinds = self.kinds.iter().flatten();
+        let unknown = kinds.filter(|kind| NoticeKind::named(kind).is_none());
+        let unknown = unknown.map(|kind| {
+            let known = NoticeKind::ALL.map(NoticeKind::as_str).join(", ");
+            let why = format!("there is no kind `{}`; the kinds: {known}", visible(kind));
+            ("kinds".to_owned(), why)
+        });
+        url.into_iter().chain(headers).chain(unknown).collect()
     }
 }
 

@@ -41,6 +41,11 @@ const SCENARIOS: &[Scenario] = &[
         act: start,
     },
     Scenario {
+        name: "cold worktrees",
+        prepare: cold,
+        act: start,
+    },
+    Scenario {
         name: "adding without a daemon",
         prepare: Sandbox::ready,
         act: add,
@@ -176,6 +181,16 @@ fn landing() -> Sandbox {
         "write b.txt x; commit; say COMPLETE",
         &["--after", "idea-001"],
     );
+    sandbox
+}
+
+/// No worktree outlives the idea that it was made for.
+fn cold() -> Sandbox {
+    let sandbox = landing();
+    sandbox.configure(&json!({
+        "worktree": {"keepIgnored": false},
+        "qualityCommands": ["test ! -e bad.txt"],
+    }));
     sandbox
 }
 

@@ -17,10 +17,10 @@ use crate::git::{
 };
 
 /// The warning about a target that went past the checks.
-pub(crate) fn moved_by_an_agent(target: &str, stray: &Stray) -> String {
+pub(crate) fn moved_by_an_agent(target: &str, stray: &Stray, agent: &str) -> String {
     let Stray { worktree, commit } = stray;
     format!(
-        "an agent in {worktree} moved the target `{target}` to its own commit {commit:.10}, which \
+        "{agent} in {worktree} moved the target `{target}` to its own commit {commit:.10}, which \
         has passed no check. Review it: git show {commit:.10}"
     )
 }

@@ -155,6 +155,16 @@ impl Dispatcher {
         turn.map_err(|_closed| Failure::other("the daemon is shutting down"))
     }
 
+    /// Who works in this worktree, for people.
+    fn agent_in(&self, worktree: &str) -> String {
+        let agent = self.handle.read(|state| {
+            let mut agents = state.agents.iter();
+            let (agent, _) = agents.find(|(_, attempt)| attempt.worktree == *worktree)?;
+            Some(agent.to_string())
+        });
+        agent.unwrap_or_else(|| "an agent".to_owned())
+    }
+
     /// No worktree of ours stays on the target; that an agent has moved it is a warning until a
     /// landing moves it on.
     async fn look_for_strays(&self) {
@@ -169,7 +179,11 @@ impl Dispatcher {
             Ok(Ok(None)) => Observation::TroubleOver { key },
             Ok(Ok(Some(stray))) => Observation::Trouble {
                 key,
-                message: attempt::moved_by_an_agent(&target, &stray),
+                message: attempt::moved_by_an_agent(
+                    &target,
+                    &stray,
+                    &self.agent_in(&stray.worktree),
+                ),
             },
             Ok(Err(error)) => {
                 return tracing::warn!(%error, "the agents' worktrees cannot be inspected");

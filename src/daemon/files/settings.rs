@@ -70,7 +70,7 @@ pub fn settings(config: &Config, head: &str) -> Result<Settings, BadId> {
         checkpoints_kept: config.checkpoints.keep,
         hooks: BTreeMap::new(),
         webhook: config.notify.webhook.as_ref().map(|webhook| Webhook {
-            kinds: webhook.kinds.clone(),
+            kinds: webhook.known_kinds(),
         }),
         accounts: accounts(config)?,
         auto_resume: config.limits.auto_resume,

@@ -48,6 +48,11 @@ pub enum NoticeKind {
 }
 
 impl NoticeKind {
+    /// The kind of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+
     /// All kinds.
     pub const ALL: [Self; 12] = [
         Self::Question,

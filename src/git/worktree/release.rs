@@ -185,9 +185,9 @@ impl Repo {
             worktree.set_head(&HeadTo::Detached(head))
         });
         match detached {
-            Ok(()) => self.put_into_pool(worktree, name),
-            // A worktree without a readable `HEAD` is not worth keeping.
-            Err(_) => self.discard_directory(&worktree.name),
+            Ok(()) if index_is_plain(worktree) => self.put_into_pool(worktree, name),
+            // Not worth keeping; and git complains of a damaged index for as long as it is there.
+            Ok(()) | Err(_) => self.discard_directory(&worktree.name),
         }
     }
 
