@@ -354,7 +354,8 @@ impl Model {
         let idea = &self.state.ideas[id];
         let done = |id: &IdeaId| self.state.ideas[id].status == IdeaStatus::Done;
         let asked_for = idea.assigned || self.state.mode() == Mode::Autopilot;
-        !asked_for || !idea.after.iter().all(done) || self.state.swarm.phase != SwarmPhase::Running
+        let ready = idea.after.iter().all(done) && !idea.held;
+        !asked_for || !ready || self.state.swarm.phase != SwarmPhase::Running
     }
 }
 
