@@ -10,7 +10,7 @@
 use git2::Oid;
 
 use super::registry::{Found, Worktree};
-use super::reset::{HeadTo, index_is_plain};
+use super::reset::{HeadTo, index_is_plain, index_is_readable};
 use super::snapshot::Snapshot;
 use super::status::{Entry, Kind};
 use crate::crash;
@@ -185,7 +185,7 @@ impl Repo {
             worktree.set_head(&HeadTo::Detached(head))
         });
         match detached {
-            Ok(()) if index_is_plain(worktree) => self.put_into_pool(worktree, name),
+            Ok(()) if index_is_readable(worktree) => self.put_into_pool(worktree, name),
             // Not worth keeping; and git complains of a damaged index for as long as it is there.
             Ok(()) | Err(_) => self.discard_directory(&worktree.name),
         }

@@ -147,6 +147,11 @@ fn forget_file(worktree: &Worktree, name: &str) -> Result<(), GitError> {
     remove::file_if_there(&path).at("delete", &path)
 }
 
+/// Whether git can read the index.
+pub(crate) fn index_is_readable(worktree: &Worktree) -> bool {
+    git2::Index::open(&worktree.git_dir.join("index")).is_ok()
+}
+
 /// Whether the index is readable and hides no file.
 pub(crate) fn index_is_plain(worktree: &Worktree) -> bool {
     let hides = |entry: git2::IndexEntry| {
