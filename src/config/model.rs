@@ -286,8 +286,8 @@ pub struct Worktree {
     #[schemars(inner(regex(pattern = NOT_BLANK)))]
     pub setup: Vec<String>,
     /// Files that the setup depends on, such as `package-lock.json`, as paths from the root. `*`
-    /// and `?` match within one folder, `**/` matches any folders. The setup runs again in a worktree
-    /// when one of them changes there. Ignored files do not count.
+    /// and `?` match within one folder, `**/` matches any folders. The setup runs again in a
+    /// worktree when one of them changes there. Ignored files do not count.
     #[schemars(inner(regex(pattern = NOT_BLANK)))]
     pub setup_inputs: Vec<String>,
     /// Ignored files of your checkout that swarm copies into each worktree, such as `.env`. swarm

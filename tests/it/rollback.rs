@@ -339,8 +339,8 @@ fn with_slow_verification() -> Sandbox {
     let sandbox = Sandbox::ready();
     let out = sandbox.path("out").display().to_string();
     let check = format!(
-        "case $PWD in */w[0-9]*) exit 0 ;; esac; : >'{out}/verify.here'; until [ -e '{out}/verify.go' \
-        ]; do sleep 0.05; done"
+        "case $PWD in */w[0-9]*) exit 0 ;; esac; : >'{out}/verify.here'; until [ -e \
+         '{out}/verify.go'         ]; do sleep 0.05; done"
     );
     sandbox.configure(&json!({"qualityCommands": [check], "checkpoints": {"periodic": 0}}));
     sandbox
