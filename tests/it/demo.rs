@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Child;
-use std::thread;
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
@@ -197,6 +196,16 @@ fn begin(sandbox: &Sandbox) -> (Child, PathBuf) {
     (command.spawn().unwrap(), shown)
 }
 
+/// Whether this process, if it is still there, has taken the signal (`ShdPnd` of proc(5)).
+fn has_arrived(signal: Signal, process: u32) -> bool {
+    let Ok(status) = fs::read_to_string(format!("/proc/{process}/status")) else {
+        return true;
+    };
+    let pending = status.lines().find_map(|line| line.strip_prefix("ShdPnd:"));
+    let pending = u64::from_str_radix(pending.unwrap().trim(), 16).unwrap();
+    pending & (1 << (signal as u32 - 1)) == 0
+}
+
 #[test]
 fn an_interrupted_demo_leaves_nothing_behind() {
     // Before, at the beginning of and in the middle of the work; once, and by somebody impatient.
@@ -210,7 +219,10 @@ fn an_interrupted_demo_leaves_nothing_behind() {
         });
         for _ in 0..times {
             kill(Pid::from_raw(demo.id().cast_signed()), Signal::SIGINT).unwrap();
-            thread::sleep(Duration::from_millis(100));
+            // Signals that are still on their way count as one.
+            sandbox.wait_for("the signal to arrive", || {
+                has_arrived(Signal::SIGINT, demo.id()).then_some(())
+            });
         }
         let status = sandbox.wait_for("the demo to end", || demo.try_wait().unwrap());
         let shown = fs::read_to_string(&shown).unwrap();

@@ -36,6 +36,7 @@ pub(super) fn each<T: Clone + Display + PartialEq>(
     let mut results = Vec::new();
     let mut cut_short = None;
     for id in left.by_ref() {
+        // What was typed may stand for no id; then the refusal below says so.
         let name = id.as_ref().map(ToString::to_string).ok();
         match id.and_then(|id| work(context, &id)) {
             Ok(Done { mut answer, words }) => {

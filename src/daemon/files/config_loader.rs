@@ -78,7 +78,8 @@ impl Loader {
             .filter_map(|name| preflight::profile(config, name))
             .collect();
         let inherited = std::env::vars_os().collect();
-        // A start without a target is refused for that reason.
+        // A start without a target, or without an answer from git, is refused for that reason.
+        // Until then no script is judged.
         let target = TargetTree::of(config, repo).ok();
         let preflight = Preflight {
             root: &self.paths.root,

@@ -22,7 +22,8 @@ use crate::git;
 /// budgets.
 pub(super) fn all(repo: &Repo, config: &Config) -> Vec<Check> {
     let environment = environment(repo);
-    // Another check reports a missing target.
+    // Other checks report a repository that git cannot open and a missing target. Without them no
+    // script is judged.
     let opened = git::Repo::open(repo.root()).ok();
     let tree = opened
         .as_ref()
