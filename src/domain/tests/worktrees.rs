@@ -73,7 +73,7 @@ fn an_idea_keeps_its_worktree_whatever_ended_its_attempt() {
         }),
         ("shutdown", |s| {
             s.command(Command::Shutdown { keep_agents: false });
-            s.stop_delivered();
+            s.wait_for_deadline().stop_delivered();
             s.iteration(&agent(1), RunEndKind::Stopped);
             s.restart();
         }),
