@@ -21,6 +21,7 @@ mod demo;
 mod doctor;
 mod doctor_lost_end;
 mod external_changes;
+mod full_screen;
 mod harness;
 mod hook_storm;
 mod hooks;

@@ -8,8 +8,8 @@ pub mod global;
 use clap::{Parser, Subcommand};
 
 use super::commands::{
-    agent, checkpoint, clean, completions, config, demo, doctor, events, hooks, idea, init, log,
-    memory, merge, pause, replay, report, rollback, service, start, status, stop, wait,
+    agent, attach, checkpoint, clean, completions, config, demo, doctor, events, hooks, idea, init,
+    log, memory, merge, pause, replay, report, rollback, service, start, status, stop, wait,
 };
 use super::error::EXIT_CODES;
 use global::Global;
@@ -51,6 +51,8 @@ pub enum Verb {
     Demo(demo::Demo),
     /// Run the daemon: hand ideas to agents and land their work.
     Start(start::Start),
+    /// Show the running daemon in a full-screen view.
+    Attach(attach::Attach),
     /// Stop the daemon gracefully, like one Ctrl+C.
     Stop(stop::Stop),
     /// Show what is running, what is waiting and what needs you.
@@ -198,7 +200,7 @@ mod tests {
     #[test]
     fn the_commands_are_those_of_the_contract() {
         let paths: Vec<String> = all().into_iter().map(|(path, _)| path).collect();
-        let expected = "init, demo, start, stop, status, idea add, idea list, idea show, idea \
+        let expected = "init, demo, start, attach, stop, status, idea add, idea list, idea show, idea \
             edit, idea retry, idea cancel, idea assign, agent list, agent show, agent logs, agent \
             stop, agent redirect, agent say, pause, resume, merge list, merge retry, merge \
             resolve, merge target, checkpoint create, checkpoint list, checkpoint show, checkpoint \

@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
+use std::os::fd::AsFd as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::process::{Child, Command};
 
@@ -46,6 +47,11 @@ impl Terminal {
     pub fn type_in(&self, text: &str) {
         let mut master = &self.master;
         master.write_all(text.as_bytes()).unwrap();
+    }
+
+    /// Another handle on this end. The terminal is closed when all of them are.
+    pub fn master(&self) -> File {
+        File::from(self.master.as_fd().try_clone_to_owned().unwrap())
     }
 
     fn slave(&self) -> File {

@@ -1,0 +1,1 @@
+//! The view as people see it.
