@@ -79,7 +79,7 @@ fn fits(screen: &Screen<'_>, height: usize) {
     screen.type_keys("/字 title\r");
     screen.wait_text("␛[2J␛[?1049l漢字 title…");
     screen.type_keys("\x1b");
-    screen.wait_text("q leave · j k select");
+    screen.wait_gone("only \"字 title\"");
 }
 
 #[test]

@@ -38,6 +38,7 @@ mod misbehaving_agents;
 mod newer_versions;
 mod offline;
 mod preflight;
+mod reading_commands;
 mod real_backlog;
 mod refusals;
 mod report;

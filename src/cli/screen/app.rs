@@ -76,6 +76,8 @@ pub struct App {
     pub sections: Vec<Section>,
     /// The list.
     pub listing: Listing,
+    /// The list's width in columns.
+    pub columns: usize,
     /// Only items with this text.
     pub filter: String,
     /// What was opened over the list.
@@ -98,6 +100,7 @@ impl App {
             entries: VecDeque::new(),
             sections: Vec::new(),
             listing: Listing::default(),
+            columns: 0,
             filter: String::new(),
             page: None,
             notices: Vec::new(),
@@ -136,6 +139,12 @@ impl App {
         }
     }
 
+    /// Makes the list's rows anew.
+    pub fn lay_out(&mut self) {
+        self.listing
+            .lay_out(&self.sections, &self.filter, self.columns);
+    }
+
     /// Shows an idea that was fetched, if its page is still open.
     pub fn take_idea(&mut self, id: &str, idea: Result<Value, CliError>, now: Timestamp) {
         let lines = match idea {
@@ -171,7 +180,12 @@ impl App {
             };
         }
         match self.mode {
-            Mode::Filter => self.filter_key(key),
+            Mode::Filter => {
+                let action = self.filter_key(key);
+                // The next key may come before the next frame.
+                self.lay_out();
+                action
+            }
             Mode::ConfirmStop => {
                 self.mode = Mode::Browse;
                 if key == Key::Char('y') {
@@ -250,7 +264,10 @@ impl App {
             Key::Home | Key::Char('g') => self.listing.jump(false),
             Key::End | Key::Char('G') => self.listing.jump(true),
             Key::Char('/') => self.mode = Mode::Filter,
-            Key::Esc => self.filter.clear(),
+            Key::Esc => {
+                self.filter.clear();
+                self.lay_out();
+            }
             Key::Enter => return self.open(),
             Key::Char('l') => {
                 let lines = self.log_lines(now);

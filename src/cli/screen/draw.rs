@@ -127,10 +127,8 @@ fn notices(app: &App, columns: u16) -> Vec<Line<'static>> {
 fn list(app: &mut App, buffer: &mut Buffer, area: Rect) {
     let columns = area.width.saturating_sub(MARGIN);
     let colors = app.output.colors;
-    let sections = std::mem::take(&mut app.sections);
-    app.listing
-        .lay_out(&sections, &app.filter, usize::from(columns));
-    app.sections = sections;
+    app.columns = usize::from(columns);
+    app.lay_out();
     let (rows, selected) = app.listing.visible(usize::from(area.height));
     let mut before = None;
     for (y, row) in (area.top()..area.bottom()).zip(rows) {
@@ -147,12 +145,10 @@ fn list(app: &mut App, buffer: &mut Buffer, area: Rect) {
         if row.item.is_none() && colors {
             buffer.set_style(whole, Style::new().add_modifier(Modifier::BOLD));
         }
-        if row.item == Some(selected) {
-            if before != row.item {
-                buffer.set_line(area.x, y, &Line::from(">"), area.width);
-                if colors {
-                    buffer.set_style(whole, Style::new().add_modifier(Modifier::REVERSED));
-                }
+        if row.item == Some(selected) && before != row.item {
+            buffer.set_line(area.x, y, &Line::from(">"), area.width);
+            if colors {
+                buffer.set_style(whole, Style::new().add_modifier(Modifier::REVERSED));
             }
         }
         before = row.item;

@@ -66,9 +66,8 @@ fn first(bytes: &[u8]) -> Option<(usize, Option<Key>)> {
         0x1b => return escape(bytes),
         b'\r' | b'\n' => Key::Enter,
         0x08 | 0x7f => Key::Backspace,
-        b'\t' => return Some((1, None)),
+        b'\t' | 0x00 | 0x1c..=0x1f => return Some((1, None)),
         byte @ 0x01..=0x1a => Key::Ctrl(char::from(byte + 0x60)),
-        0x00 | 0x1c..=0x1f => return Some((1, None)),
         _ => return character(bytes),
     };
     Some((1, Some(key)))

@@ -78,7 +78,7 @@ impl Cell {
 /// with `indent` spaces.
 pub fn wrap(line: &Line<'_>, width: usize, indent: usize) -> Vec<Line<'static>> {
     let width = width.max(2);
-    let indent = indent.min(width / 2);
+    let indent = indent.min(width / 2).min(width - 2); // a wide character fits beside it
     let mut rows = Vec::new();
     let mut row: Vec<Cell> = Vec::new();
     let (mut used, mut begins) = (0, 0);

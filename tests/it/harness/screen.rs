@@ -185,11 +185,11 @@ impl Screen<'_> {
     /// Ends the shell, which waits for a line.
     pub fn close(mut self) {
         self.type_keys("\n");
-        let ended = self.sandbox.wait_for("the shell to end", || {
+        let sandbox = self.sandbox;
+        sandbox.wait_for("the shell to end", || {
             self.see(|_| ());
-            self.shell.try_wait().unwrap()
+            self.shell.try_wait().unwrap().map(|_| ())
         });
-        drop(ended);
     }
 }
 

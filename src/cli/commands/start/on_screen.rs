@@ -179,9 +179,12 @@ enum Stream {
     Messages,
 }
 
+/// Lines that wait, oldest first.
+type Held = Vec<(Stream, Vec<u8>)>;
+
 /// The daemon's output on its way to the terminal; held while the view is shown.
 #[derive(Default)]
-struct Relay(Mutex<Option<Vec<(Stream, Vec<u8>)>>>);
+struct Relay(Mutex<Option<Held>>);
 
 impl Relay {
     fn hold(&self) {
