@@ -77,6 +77,7 @@ fn fits(screen: &Screen<'_>, height: usize) {
             && rows.iter().any(|row| row.starts_with("Log"))
     });
     screen.type_keys("/字 title\r");
+    screen.wait_text("only \"字 title\"");
     screen.wait_text("␛[2J␛[?1049l漢字 title…");
     screen.type_keys("\x1b");
     screen.wait_gone("only \"字 title\"");
@@ -133,7 +134,7 @@ fn keys_select_open_filter_and_go_back() {
     screen.type_keys("q");
     screen.wait_text("only \"idea 30 of\"");
     screen.type_keys("\x1b");
-    screen.wait_text("Backlog");
+    screen.wait_gone("only \"idea 30 of\"");
 
     screen.type_keys("?");
     screen.wait_text("leave the view; the daemon goes on");
@@ -278,6 +279,7 @@ fn the_terminal_is_restored_after_kill_9_of_the_daemon() {
     let daemon = sandbox.start();
     let screen = sandbox.on_screen(60, 20, "swarm attach");
     screen.wait("the view", Screen::has_view);
+    screen.wait_text("running · autopilot");
     daemon.kill();
     screen.wait_exit(1);
     screen.close();

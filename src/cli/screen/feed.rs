@@ -15,7 +15,7 @@ use super::Message;
 use super::mailbox::Mailbox;
 use crate::api::client::{Stream, encode};
 use crate::cli::access::remote::Daemon;
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, Kind};
 use crate::cli::event_log::{Entry, Filter, Selection, Storyteller};
 use crate::cli::json::number;
 use crate::cli::repo::Repo;
@@ -103,9 +103,11 @@ fn follow(
     requests: &mut UnboundedReceiver<Request>,
 ) -> Result<Over, CliError> {
     let daemon = Daemon::connect(repo)?.ok_or_else(CliError::no_daemon)?;
-    daemon.block_on(async {
+    let mut answered = false;
+    let over = daemon.block_on(async {
         let mut feed = Feed::new(&daemon, mailbox);
         feed.fetch().await?;
+        answered = true;
         let since = feed.seq.saturating_sub(HISTORY);
         let mut events = daemon
             .stream(&format!("events?since={since}&follow=true"))
@@ -125,6 +127,14 @@ fn follow(
                 line = next_output(&daemon, &mut feed.output) => feed.take_output(line),
             }
         }
+    });
+    over.map_err(|error| {
+        if answered && error.kind == Kind::NoDaemon {
+            // It did not end the stream, as a daemon that stops does.
+            return CliError::refused("the daemon was killed; its agents keep running")
+                .hint("the next start adopts them: swarm start");
+        }
+        error
     })
 }
 

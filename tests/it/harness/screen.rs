@@ -73,7 +73,7 @@ impl Screen<'_> {
     fn see<T>(&self, see: impl FnOnce(&vt100::Screen) -> T) -> T {
         let mut shown = self.shown.lock().unwrap();
         let (parser, output) = &mut *shown;
-        let mut bytes = [0; 65_536];
+        let mut bytes = vec![0; 65_536];
         loop {
             match output.read(&mut bytes) {
                 Ok(0) => break,
