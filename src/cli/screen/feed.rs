@@ -128,7 +128,7 @@ fn follow(
             }
         }
     });
-    over.map_err(|error| {
+    over.map_err(|error: CliError| {
         if answered && error.kind == Kind::NoDaemon {
             // It did not end the stream, as a daemon that stops does.
             return CliError::refused("the daemon was killed; its agents keep running")
