@@ -159,7 +159,7 @@ fn live_worktrees(copy: &Copy, hold: &Path) -> Result<Vec<PathBuf>> {
         let path = entry?.path();
         let ours = path
             .file_name()
-            .is_some_and(|name| name.to_string_lossy().starts_with("local-"));
+            .is_some_and(|name| name.to_string_lossy().starts_with('w'));
         if ours {
             trees.push(path);
         }

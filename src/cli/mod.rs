@@ -8,6 +8,7 @@
 //! | [`describe`], [`event_json`] | events as sentences and as JSON |
 //! | [`event_log`] | which events a command shows, and as what |
 //! | [`render`], [`live`], `summary` | pages, live progress, the summary of a run |
+//! | [`screen`] | the full-screen view |
 //! | [`output`], `confirm` | streams, tables and colours; questions before a change |
 //! | [`error`] | errors and exit codes |
 //! | `new_ideas` | new ideas from files and from the person's editor |
@@ -35,6 +36,7 @@ mod new_ideas;
 pub mod output;
 pub mod render;
 pub mod repo;
+pub mod screen;
 mod slips;
 mod summary;
 #[cfg(test)]

@@ -8,8 +8,9 @@ pub mod global;
 use clap::{Parser, Subcommand};
 
 use super::commands::{
-    agent, checkpoint, clean, completions, config, demo, doctor, events, hooks, idea, init, log,
-    man, memory, merge, pause, replay, report, rollback, service, start, status, stop, undo, wait,
+    agent, attach, checkpoint, clean, completions, config, demo, doctor, events, hooks, idea, init,
+    log, man, memory, merge, pause, replay, report, rollback, service, start, status, stop, undo,
+    wait,
 };
 use super::error::EXIT_CODES;
 use global::Global;
@@ -51,6 +52,8 @@ pub enum Verb {
     Demo(demo::Demo),
     /// Run the daemon: hand ideas to agents and land their work.
     Start(start::Start),
+    /// Show the running daemon in a full-screen view.
+    Attach(attach::Attach),
     /// Stop the daemon gracefully, like one Ctrl+C.
     Stop(stop::Stop),
     /// Show what is running, what is waiting and what needs you.
@@ -202,7 +205,8 @@ mod tests {
     #[test]
     fn the_commands_are_those_of_the_contract() {
         let paths: Vec<String> = all().into_iter().map(|(path, _)| path).collect();
-        let expected = "init, demo, start, stop, status, idea add, idea list, idea show, \
+        let expected = "init, demo, start, attach, stop, status, idea add, idea list, \
+            idea show, \
             idea edit, idea retry, idea cancel, idea assign, idea hold, idea unhold, agent list, \
             agent show, agent logs, agent stop, agent redirect, agent say, pause, resume, merge \
             list, merge diff, merge approve, merge reject, merge retry, merge resolve, merge \

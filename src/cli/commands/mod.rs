@@ -4,6 +4,7 @@
 //! needs the daemon; no command touches a state file itself.
 
 pub mod agent;
+pub mod attach;
 pub mod checkpoint;
 pub mod clean;
 pub mod completions;
@@ -43,6 +44,7 @@ pub fn run(verb: Verb, context: &mut Context) -> Result<(), CliError> {
         Verb::Init(args) => init::run(&args, context),
         Verb::Demo(args) => demo::run(&args, context),
         Verb::Start(args) => start::run(&args, context),
+        Verb::Attach(args) => attach::run(&args, context),
         Verb::Stop(args) => stop::run(&args, context),
         Verb::Status(args) => status::run(&args, context),
         Verb::Idea(verb) => idea::run(verb, context),

@@ -6,20 +6,19 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::Value;
 
+use super::attach;
 use crate::cli::access::Access;
 use crate::cli::clock;
 use crate::cli::context::Context;
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, Kind};
 use crate::cli::json::list;
 use crate::cli::output::Output;
 use crate::cli::output::write_page;
 use crate::cli::render;
 use crate::domain::state::IdeaStatus;
 
-/// How often `--watch` refreshes.
+/// How often `--watch` looks for a change without a full-screen view.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Moves to the upper left corner and clears the screen from there.
-const HOME_AND_CLEAR: &str = "\u{1b}[H\u{1b}[J";
 
 /// `status`. Works with and without a daemon; `--watch` needs it.
 #[derive(Debug, Args)]
@@ -28,7 +27,7 @@ const HOME_AND_CLEAR: &str = "\u{1b}[H\u{1b}[J";
   $ swarm status --watch
   $ swarm status --json")]
 pub struct Status {
-    /// Refresh every second.
+    /// Keep showing it: on a terminal as a full-screen view, otherwise a page for each change.
     #[arg(long, short)]
     pub watch: bool,
 }
@@ -36,7 +35,11 @@ pub struct Status {
 /// Shows it.
 pub fn run(args: &Status, context: &mut Context) -> Result<(), CliError> {
     if args.watch {
-        return watch(context);
+        return if context.output.can_show_screen() {
+            attach::show(context)
+        } else {
+            watch(context)
+        };
     }
     let json = context.output.json;
     let look = context.with_access(|access| read_page(access, json))?;
@@ -73,15 +76,20 @@ fn read_page(access: &mut Access, json: bool) -> Result<Look, CliError> {
     Ok(Look { status, busy })
 }
 
-/// Refreshes until the daemon stops.
+/// Prints each change until the daemon stops.
 fn watch(context: &mut Context) -> Result<(), CliError> {
     let mut access = Access::Daemon(Box::new(context.daemon()?));
     let json = context.output.json;
     let mut last = None;
     loop {
-        let look = read_page(&mut access, json)?;
-        let changed = last.as_ref() != Some(&look);
-        if changed || context.output.is_terminal {
+        let look = match read_page(&mut access, json) {
+            Err(error) if error.kind == Kind::NoDaemon && last.is_some() => {
+                context.output.note("the daemon has stopped");
+                return Ok(());
+            }
+            look => look?,
+        };
+        if last.as_ref() != Some(&look) {
             show(&mut context.output, &look)?;
         }
         last = Some(look);
@@ -95,12 +103,7 @@ fn show(output: &mut Output, look: &Look) -> Result<(), CliError> {
         return output.flush();
     }
     let page = look.page(output);
-    if output.is_terminal {
-        output.raw(HOME_AND_CLEAR)?;
-    }
     write_page(output, &page)?;
-    if !output.is_terminal {
-        output.line("")?;
-    }
+    output.line("")?;
     output.flush()
 }

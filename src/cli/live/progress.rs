@@ -39,6 +39,8 @@ pub enum Style {
         /// Show every event.
         all: bool,
     },
+    /// Only how to stop the daemon and what its end waits for; a full-screen view shows the rest.
+    Messages,
     /// Each event as a line of JSON.
     Json,
     /// Nothing.
@@ -127,7 +129,10 @@ impl Screen {
 
     /// Says how to stop the daemon, if a person is there to read it.
     fn greet(&mut self, handle: &Handle) {
-        let for_people = matches!(self.progress.style, Style::Bars | Style::Lines { .. });
+        let for_people = match self.progress.style {
+            Style::Bars | Style::Lines { .. } | Style::Messages => true,
+            Style::Json | Style::Silent => false,
+        };
         if for_people && self.progress.label.is_none() {
             let pid = std::process::id();
             self.line(&format!(
@@ -216,6 +221,9 @@ impl Screen {
         }
         let from = self.after;
         self.after = handle.read(|state| state.seq);
+        if self.progress.style == Style::Messages {
+            return None;
+        }
         self.line(&format!(
             "some events after event {from} are not shown here; see all: swarm events --since \
             {from}"
@@ -225,7 +233,7 @@ impl Screen {
 
     fn event(&mut self, event: &Journaled) {
         let all = match self.progress.style {
-            Style::Silent => return,
+            Style::Silent | Style::Messages => return,
             Style::Json => return self.json(event),
             Style::Lines { all } => all,
             Style::Bars => false,

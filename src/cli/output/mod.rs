@@ -75,6 +75,31 @@ impl Output {
         }
     }
 
+    /// Paints pages that are shown elsewhere; nothing is written through it.
+    pub fn for_pages(colors: bool) -> Self {
+        Self {
+            data: Box::new(io::sink()),
+            messages: Box::new(io::sink()),
+            json: false,
+            quiet: false,
+            verbose: 0,
+            colors,
+            message_colors: colors,
+            is_terminal: false,
+            bars: false,
+            width: None,
+            rows: None,
+            pager: false,
+        }
+    }
+
+    /// Whether a full-screen view can be shown: keys, data and messages all have a terminal, and
+    /// nothing else was asked for.
+    pub fn can_show_screen(&self) -> bool {
+        let plain = self.json || self.quiet || self.verbose > 0;
+        !plain && self.is_terminal && self.bars && io::stdin().is_terminal()
+    }
+
     /// Two streams without colours, neither a terminal.
     #[cfg(test)]
     pub(super) fn plain(data: Box<dyn Write>, messages: Box<dyn Write>, json: bool) -> Self {

@@ -23,7 +23,7 @@ use crate::domain::time::Timestamp;
 const MAX_TITLE: usize = 100;
 
 /// An attempt's phase in words; a phase that this version does not know stays as it is.
-fn phase_words(view: &Value, key: &str) -> String {
+pub fn phase_words(view: &Value, key: &str) -> String {
     let value = view.get(key).cloned().unwrap_or_default();
     match serde_json::from_value::<AttemptPhase>(value) {
         Ok(phase) => attempt_phase(phase).to_owned(),
@@ -31,7 +31,8 @@ fn phase_words(view: &Value, key: &str) -> String {
     }
 }
 
-fn merge_words(view: &Value) -> String {
+/// A merge's phase in words, and whether it waits.
+pub fn merge_words(view: &Value) -> String {
     let value = view.get("state").cloned().unwrap_or_default();
     match serde_json::from_value::<MergePhase>(value) {
         Ok(MergePhase::Queued) if view["held"] == true => AWAITING_APPROVAL.to_owned(),
@@ -41,7 +42,8 @@ fn merge_words(view: &Value) -> String {
     }
 }
 
-fn tone_of_status(word: &str) -> Tone {
+/// The tone of an idea's status.
+pub fn tone_of_status(word: &str) -> Tone {
     let status = IdeaStatus::ALL
         .iter()
         .find(|status| status.as_str() == word);
@@ -55,7 +57,7 @@ fn status_words(idea: &Value) -> String {
 }
 
 /// When a time was, or will be, relative to `now`; empty if the view has none.
-fn when(view: &Value, key: &str, now: Timestamp) -> String {
+pub fn when(view: &Value, key: &str, now: Timestamp) -> String {
     let relative = |at| {
         if at > now {
             clock::until(at, now)
@@ -104,7 +106,8 @@ pub fn agents(output: &Output, agents: &[Value], now: Timestamp) -> Vec<String> 
     rows.lines()
 }
 
-fn progress(agent: &Value) -> String {
+/// What an agent reported; empty if nothing.
+pub fn progress(agent: &Value) -> String {
     match agent.get("progress").and_then(Value::as_u64) {
         Some(percent) => format!("{percent} %"),
         None => String::new(),
@@ -187,7 +190,8 @@ pub fn section(output: &Output, page: &mut Vec<String>, heading: &str, lines: Ve
     }
 }
 
-fn head(output: &Output, status: &Value) -> String {
+/// Phase, mode, target, slots and process of the swarm on one line.
+pub fn head(output: &Output, status: &Value) -> String {
     let phase = text(status, "phase");
     let tone = match phase {
         "running" => Tone::Good,

@@ -14,6 +14,7 @@ mod git;
 mod journal;
 pub mod processes;
 pub mod required_tools;
+mod screen;
 mod terminal;
 mod tracer;
 
@@ -32,6 +33,7 @@ pub use daemon::Daemon;
 pub use fingerprint::Fingerprint;
 pub use git::{files_in, is_spare};
 pub use journal::Logged;
+pub use screen::Screen;
 pub use terminal::Terminal;
 pub use tracer::{Harm, Traced};
 

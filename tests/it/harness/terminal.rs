@@ -84,6 +84,11 @@ impl Terminal {
         master.write_all(text.as_bytes()).unwrap();
     }
 
+    /// Another handle on this end. The terminal is closed when all of them are.
+    pub fn master(&self) -> File {
+        File::from(self.master.as_fd().try_clone_to_owned().unwrap())
+    }
+
     fn slave(&self) -> File {
         let mut options = OpenOptions::new();
         options.read(true).write(true);

@@ -175,7 +175,7 @@ enum Show {
 impl Show {
     fn of(context: &Context) -> Self {
         match start::style(false, context) {
-            Style::Silent => Self::Nothing,
+            Style::Silent | Style::Messages => Self::Nothing,
             events @ (Style::Json | Style::Lines { all: true }) => Self::Events(events),
             Style::Bars | Style::Lines { all: false } => {
                 let width = usize::from(stderr_size().columns);

@@ -107,7 +107,7 @@ fn wait(
 }
 
 /// Whether this daemon answers. Errors are ignored: if they last, the daemon ends with a reason.
-fn answers(pid: u32, repo: &Repo) -> bool {
+pub(super) fn answers(pid: u32, repo: &Repo) -> bool {
     let daemon = Daemon::connect(repo);
     daemon.is_ok_and(|daemon| daemon.is_some_and(|daemon| daemon.pid() == pid))
 }

@@ -1,6 +1,8 @@
 //! `swarm start`: runs the daemon, here or in the background.
 
 mod detach;
+mod lifeline;
+mod on_screen;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -32,7 +34,11 @@ const LAST_WORDS: Duration = Duration::from_millis(400);
     reason = "each is a flag of the command line"
 )]
 #[command(
-    after_help = "One Ctrl+C, SIGTERM or closing the terminal stops the daemon gracefully: it \
+    after_help = "On a terminal it shows a full-screen view: what needs you, agents, merge queue, \
+backlog and log. `?` there shows its keys. With -v, -q, --json, --plain or without a terminal it \
+prints lines.
+
+One Ctrl+C, SIGTERM or closing the terminal stops the daemon gracefully: it \
 starts no new ideas, gives running iterations up \
 to shutdown.graceSeconds to finish, and says what it waits for. A second Ctrl+C stops it at once. \
 SIGUSR1 reloads the configuration.
@@ -40,6 +46,7 @@ SIGUSR1 reloads the configuration.
 Examples:
   $ swarm start
   $ swarm start --detach
+  $ swarm start --plain
   $ swarm start --until-idle --mode autopilot"
 )]
 pub struct Start {
@@ -61,9 +68,15 @@ pub struct Start {
     /// As above.
     #[arg(long, hide = true)]
     pub no_open: bool,
+    /// Print a line for each thing that happens, on a terminal too.
+    #[arg(long, conflicts_with = "detach")]
+    pub plain: bool,
     /// Set on the background process that `--detach` starts.
     #[arg(long, hide = true, conflicts_with = "detach")]
     pub detached: bool,
+    /// Set on the daemon below a full-screen view, which talks to it through standard input.
+    #[arg(long, hide = true, conflicts_with_all = ["detach", "detached"])]
+    pub below_view: bool,
 }
 
 /// Who starts ideas.
@@ -87,6 +100,12 @@ impl From<ModeChoice> for Mode {
 /// Runs the daemon.
 pub fn run(args: &Start, context: &mut Context) -> Result<(), CliError> {
     let repo = context.repo()?;
+    if on_screen::is_wanted(args, context) {
+        return on_screen::run(args, &repo, context);
+    }
+    if args.below_view {
+        lifeline::hold().map_err(|error| CliError::io("talk to the view", &error))?;
+    }
     if !args.detached {
         let page = [
             ("--port", args.port.is_some()),
@@ -102,7 +121,11 @@ pub fn run(args: &Start, context: &mut Context) -> Result<(), CliError> {
     if args.detached {
         detach::become_background(context)?;
     }
-    let style = style(args.detached, context);
+    let style = match style(args.detached, context) {
+        _ if args.below_view => Style::Messages,
+        Style::Bars => Style::Lines { all: false },
+        style @ (Style::Lines { .. } | Style::Messages | Style::Json | Style::Silent) => style,
+    };
     let before = Before::default();
     let wish = Wish {
         mode: args.mode.map(Mode::from),
@@ -235,7 +258,9 @@ pub(super) fn run_daemon(repo: Repo, wish: Wish, context: &mut Context) -> Resul
 fn progress(wish: &Wish, context: &Context) -> Progress {
     let lines: Box<dyn std::io::Write + Send> = match wish.style {
         Style::Json => Box::new(std::io::stdout()),
-        Style::Bars | Style::Lines { .. } | Style::Silent => Box::new(std::io::stderr()),
+        Style::Bars | Style::Lines { .. } | Style::Messages | Style::Silent => {
+            Box::new(std::io::stderr())
+        }
     };
     Progress {
         style: wish.style,
