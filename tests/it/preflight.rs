@@ -32,6 +32,10 @@ fn use_profile(sandbox: &Sandbox, profile: &Value) {
     sandbox.configure(&json!({ "agents": agents }));
 }
 
+fn doctor(sandbox: &Sandbox) -> String {
+    swarm(sandbox, &["doctor"], None).stdout
+}
+
 fn refused_start(sandbox: &Sandbox, login: Option<&str>, words: &[&str]) {
     let before = Fingerprint::of(&sandbox.repo());
     swarm(sandbox, &["start"], login).refused(4, words);
@@ -229,4 +233,33 @@ fn a_script_that_worktrees_lack_is_refused_before_any_idea_is_spent() {
     sandbox.git(&["commit", "-q", "-m", "Add the agent"]);
     swarm(&sandbox, &["start", "--until-idle"], None).ok();
     assert_eq!(sandbox.idea_status(&idea), "done");
+}
+
+#[test]
+fn a_script_that_the_setup_brings_is_accepted() {
+    let sandbox = Sandbox::ready();
+    let script = fs::read_to_string(sandbox.path("agent.sh")).unwrap();
+    sandbox.write("tools/agent.sh", &script);
+    sandbox.write(".gitignore", "tools/\n");
+    sandbox.commit("Ignore the tools");
+    let with_worktrees = |worktree: Value| {
+        let env = json!({"OUT": sandbox.path("out")});
+        let agent = json!({"adapter": "command", "command": ["sh", "tools/agent.sh"], "env": env});
+        let agents = json!({"profile": "cl", "profiles": {"cl": agent}});
+        sandbox.configure(&json!({"agents": agents, "worktree": worktree}));
+    };
+    let doubt = "worktree.setup has to make it";
+    with_worktrees(json!({"copy": ["tools/agent.sh"]}));
+    let copied = sandbox.idea("write a.txt x; say COMPLETE");
+    swarm(&sandbox, &["start", "--until-idle"], None).ok();
+    assert!(!doctor(&sandbox).contains(doubt));
+    assert_eq!(sandbox.idea_status(&copied), "done");
+
+    let from = sandbox.path("agent.sh");
+    let make = format!("mkdir -p tools && cp '{}' tools/agent.sh", from.display());
+    with_worktrees(json!({"setup": [make]}));
+    let made = sandbox.idea("write b.txt x; say COMPLETE");
+    swarm(&sandbox, &["start", "--until-idle"], None).ok();
+    assert!(doctor(&sandbox).contains(doubt));
+    assert_eq!(sandbox.idea_status(&made), "done");
 }

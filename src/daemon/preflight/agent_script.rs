@@ -30,6 +30,19 @@ pub struct TargetTree<'a> {
     repo: &'a Repo,
     branch: String,
     commit: Oid,
+    /// `worktree.copy`.
+    copied: Vec<String>,
+    /// `worktree.setup` may make files.
+    has_setup: bool,
+}
+
+/// Whether a new worktree has a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Presence {
+    Present,
+    Absent,
+    /// Only if `worktree.setup` makes it.
+    Uncertain,
 }
 
 impl<'a> TargetTree<'a> {
@@ -46,11 +59,21 @@ impl<'a> TargetTree<'a> {
             repo,
             branch,
             commit,
+            copied: config.worktree.copy.clone(),
+            has_setup: !config.worktree.setup.is_empty(),
         })
     }
 
-    fn lacks(&self, path: &str) -> Result<bool, GitError> {
-        Ok(!self.repo.has_file(self.commit, path)?)
+    fn presence(&self, path: &str) -> Result<Presence, GitError> {
+        let is_copied = self.copied.iter().any(|copied| copied == path);
+        if is_copied || self.repo.has_file(self.commit, path)? {
+            return Ok(Presence::Present);
+        }
+        Ok(if self.has_setup {
+            Presence::Uncertain
+        } else {
+            Presence::Absent
+        })
     }
 }
 
@@ -68,13 +91,17 @@ impl Preflight<'_> {
         let Some(path) = inside(word).filter(|_| file.is_file()) else {
             return;
         };
-        match target.lacks(&path) {
-            Ok(false) => {}
+        match target.presence(&path) {
+            Ok(Presence::Present) => {}
+            Ok(Presence::Uncertain) => seen.doubts.push(format!(
+                "its script {path} is not committed on {}, so worktree.setup has to make it",
+                target.branch
+            )),
             Err(error) => seen.doubts.push(format!(
                 "cannot look for {path} on {}: {error}",
                 target.branch
             )),
-            Ok(true) => seen.fault(
+            Ok(Presence::Absent) => seen.fault(
                 format!(
                     "its script {path} is not committed on {}, so the agents' worktrees lack it",
                     target.branch
