@@ -21,7 +21,7 @@ const IDEAS: usize = 10;
 /// Landed ideas after which the daemon is killed.
 const BEFORE_KILL: usize = 3;
 /// Long enough for a busy machine that installs packages.
-const LIMIT: Duration = Duration::from_secs(900);
+const LIMIT: Duration = Duration::from_secs(300);
 /// What toolchains need of this machine besides a home folder.
 const PASSED: &[&str] = &[
     "CARGO_HOME",
@@ -149,7 +149,10 @@ fn ten_ideas_land_in_a_rust_project() {
 }
 
 const GO: Project = Project {
-    files: &[("go.mod", "module example.com/real\n\ngo 1.19\n")],
+    files: &[
+        ("go.mod", "module example.com/real\n\ngo 1.19\n"),
+        ("f0/f.go", "package f0\n"),
+    ],
     lock: "go version",
     idea: "mkdir -p fN; printf 'package fN\\n\\nfunc Answer() int { return N }\\n' >fN/f.go; \
         printf 'package fN\\n\\nimport \"testing\"\\n\\nfunc TestAnswer(t *testing.T) {\\n\\tif \
@@ -168,7 +171,7 @@ const NPM: Project = Project {
             "package.json",
             "{\"name\":\"real\",\"private\":true,\"type\":\"module\",\
             \"scripts\":{\"test\":\"vitest run\"},\
-            \"devDependencies\":{\"vitest\":\"^3.0.0\"}}",
+            \"devDependencies\":{\"vitest\":\"^3.0.0\"},\"overrides\":{\"rollup\":\"4.44.0\"}}",
         ),
         (".gitignore", "node_modules/\n"),
         (
