@@ -1,8 +1,5 @@
-//! What `swarm start` shows while the daemon works in the same process: `frame` summarizes the
-//! state, `bars` draws it on a terminal, and `progress` chooses between bars, lines and JSON.
+//! What `swarm start` prints while the daemon works in the same process: lines, JSON or nothing.
 
-pub(super) mod bars;
-pub(super) mod frame;
 pub mod progress;
 
 #[cfg(test)]
@@ -18,11 +15,6 @@ mod testkit {
         /// What was written up to now.
         pub(super) fn text(&self) -> String {
             String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
-        }
-
-        /// What was written since the last call.
-        pub(super) fn take(&self) -> String {
-            String::from_utf8(std::mem::take(&mut *self.0.lock().unwrap())).unwrap()
         }
     }
 

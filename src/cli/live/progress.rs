@@ -10,10 +10,7 @@ use std::time::{Duration, Instant};
 
 use jiff::tz::TimeZone;
 use tokio::sync::watch;
-use tokio::time::{MissedTickBehavior, interval};
 
-use super::bars::Bars;
-use super::frame::Picture;
 use crate::cli::clock;
 use crate::cli::describe;
 use crate::cli::event_json;
@@ -22,8 +19,6 @@ use crate::daemon::actor::handle::{Handle, Journaled};
 
 /// The shortest time between two updates.
 const BREATH: Duration = Duration::from_millis(100);
-/// The bars show durations, so they are redrawn at least this often.
-const REDRAW: Duration = Duration::from_secs(1);
 /// How long the last output may delay the end; the terminal may be stopped, or its reader gone.
 const LAST: Duration = Duration::from_millis(300);
 /// The most events read at once.
@@ -32,8 +27,6 @@ const PAGE: usize = 4_096;
 /// How to show progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
-    /// Bars at the bottom of a terminal, news above them.
-    Bars,
     /// A line for each event that is news.
     Lines {
         /// Show every event.
@@ -57,7 +50,7 @@ pub struct Progress {
     pub zone: TimeZone,
     /// Put in brackets before each line: `demo`.
     pub label: Option<&'static str>,
-    /// Where lines go; bars go to standard error.
+    /// Where lines go.
     pub lines: Box<dyn Write + Send>,
     /// The agents that the daemon takes over from its predecessor, for people.
     pub from_before: Vec<String>,
@@ -93,7 +86,7 @@ impl Progress {
 }
 
 impl Shown {
-    /// Shows the last events and removes the bars.
+    /// Shows the last events.
     pub fn finish(mut self) {
         self.stop.send_replace(true);
         let Some(thread) = self.thread.take() else {
@@ -113,24 +106,18 @@ impl Shown {
 
 struct Screen {
     progress: Progress,
-    bars: Option<Bars>,
     after: u64,
 }
 
 impl Screen {
     fn new(progress: Progress, after: u64) -> Self {
-        let bars = (progress.style == Style::Bars).then(|| Bars::new(progress.colors));
-        Self {
-            progress,
-            bars,
-            after,
-        }
+        Self { progress, after }
     }
 
     /// Says how to stop the daemon, if a person is there to read it.
     fn greet(&mut self, handle: &Handle) {
         let for_people = match self.progress.style {
-            Style::Bars | Style::Lines { .. } | Style::Messages => true,
+            Style::Lines { .. } | Style::Messages => true,
             Style::Json | Style::Silent => false,
         };
         if for_people && self.progress.label.is_none() {
@@ -155,8 +142,6 @@ impl Screen {
     ) {
         let mut seq = handle.seq();
         let mut told = false;
-        let mut redraw = interval(REDRAW);
-        redraw.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             self.show(handle);
             let over = tokio::select! {
@@ -168,7 +153,6 @@ impl Screen {
                 }
                 changed = seq.changed() => changed.is_err(),
                 _ = stopped.wait_for(|stopped| *stopped) => true,
-                _ = redraw.tick(), if self.bars.is_some() => false,
             };
             if over {
                 break;
@@ -179,9 +163,6 @@ impl Screen {
             }
         }
         self.show(handle);
-        if let Some(bars) = self.bars.take() {
-            bars.clear();
-        }
     }
 
     fn say_what_the_end_waits_for(&mut self, handle: &Handle) {
@@ -205,10 +186,6 @@ impl Screen {
                 self.after = event.seq;
                 self.event(event);
             }
-        }
-        if let Some(bars) = &mut self.bars {
-            let picture = handle.read(|state| Picture::of(state, clock::now()));
-            bars.draw(&picture);
         }
         // The daemon continues even if the reader closed the output.
         drop(self.progress.lines.flush());
@@ -236,7 +213,6 @@ impl Screen {
             Style::Silent | Style::Messages => return,
             Style::Json => return self.json(event),
             Style::Lines { all } => all,
-            Style::Bars => false,
         };
         if !all && !describe::is_news(&event.event) {
             return;
@@ -260,11 +236,8 @@ impl Screen {
             .progress
             .label
             .map_or_else(String::new, |label| format!("[{label}] "));
-        let line = format!("{label}{line}");
-        match &mut self.bars {
-            Some(bars) => bars.print(&line),
-            None => drop(writeln!(self.progress.lines, "{line}")),
-        }
+        // The daemon continues even if the reader closed the output.
+        drop(writeln!(self.progress.lines, "{label}{line}"));
     }
 }
 

@@ -38,8 +38,8 @@ pub struct Output {
     pub message_colors: bool,
     /// Data goes to a terminal.
     pub is_terminal: bool,
-    /// Messages go to a terminal that can draw progress bars.
-    pub bars: bool,
+    /// Messages go to a terminal that can move its cursor.
+    pub can_draw: bool,
     /// Width of the data terminal in columns; `None` without a terminal.
     pub width: Option<u16>,
     /// Height of the data terminal in lines; `None` without a terminal.
@@ -64,7 +64,8 @@ impl Output {
             colors: colors(is_terminal),
             message_colors: colors(errors_on_terminal),
             is_terminal,
-            bars: errors_on_terminal && std::env::var_os("TERM").is_none_or(|term| term != "dumb"),
+            can_draw: errors_on_terminal
+                && std::env::var_os("TERM").is_none_or(|term| term != "dumb"),
             width: if is_terminal {
                 table::terminal_width()
             } else {
@@ -86,7 +87,7 @@ impl Output {
             colors,
             message_colors: colors,
             is_terminal: false,
-            bars: false,
+            can_draw: false,
             width: None,
             rows: None,
             pager: false,
@@ -97,7 +98,7 @@ impl Output {
     /// nothing else was asked for.
     pub fn can_show_screen(&self) -> bool {
         let plain = self.json || self.quiet || self.verbose > 0;
-        !plain && self.is_terminal && self.bars && io::stdin().is_terminal()
+        !plain && self.is_terminal && self.can_draw && io::stdin().is_terminal()
     }
 
     /// Two streams without colours, neither a terminal.
@@ -112,7 +113,7 @@ impl Output {
             colors: false,
             message_colors: false,
             is_terminal: false,
-            bars: false,
+            can_draw: false,
             width: None,
             rows: None,
             pager: false,

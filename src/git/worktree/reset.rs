@@ -76,6 +76,8 @@ impl Repo {
             self.check_out(worktree, commit)?;
         }
         crash::point("git.reset.after-files");
+        // git succeeds even if it could not remove its own lock.
+        worktree.free_locks(self)?;
         if *head != HeadTo::Detached(commit) {
             worktree.set_head(head)?;
         }

@@ -177,7 +177,7 @@ impl Show {
         match start::style(false, context) {
             Style::Silent | Style::Messages => Self::Nothing,
             events @ (Style::Json | Style::Lines { all: true }) => Self::Events(events),
-            Style::Bars | Style::Lines { all: false } => {
+            Style::Lines { all: false } => {
                 let width = usize::from(stderr_size().columns);
                 Self::Story(story::Style {
                     colors: context.output.message_colors,

@@ -121,10 +121,10 @@ pub fn run(args: &Start, context: &mut Context) -> Result<(), CliError> {
     if args.detached {
         detach::become_background(context)?;
     }
-    let style = match style(args.detached, context) {
-        _ if args.below_view => Style::Messages,
-        Style::Bars => Style::Lines { all: false },
-        style @ (Style::Lines { .. } | Style::Messages | Style::Json | Style::Silent) => style,
+    let style = if args.below_view {
+        Style::Messages
+    } else {
+        style(args.detached, context)
     };
     let before = Before::default();
     let wish = Wish {
@@ -212,8 +212,6 @@ pub(super) fn style(detached: bool, context: &Context) -> Style {
         Style::Silent
     } else if output.json {
         Style::Json
-    } else if output.bars && output.verbose == 0 {
-        Style::Bars
     } else {
         Style::Lines {
             all: output.verbose > 0,
@@ -258,9 +256,7 @@ pub(super) fn run_daemon(repo: Repo, wish: Wish, context: &mut Context) -> Resul
 fn progress(wish: &Wish, context: &Context) -> Progress {
     let lines: Box<dyn std::io::Write + Send> = match wish.style {
         Style::Json => Box::new(std::io::stdout()),
-        Style::Bars | Style::Lines { .. } | Style::Messages | Style::Silent => {
-            Box::new(std::io::stderr())
-        }
+        Style::Lines { .. } | Style::Messages | Style::Silent => Box::new(std::io::stderr()),
     };
     Progress {
         style: wish.style,
