@@ -250,16 +250,16 @@ fn a_script_that_the_setup_brings_is_accepted() {
     };
     let doubt = "worktree.setup has to make it";
     with_worktrees(json!({"copy": ["tools/agent.sh"]}));
-    let copied = sandbox.idea("write a.txt x; say COMPLETE");
+    let first = sandbox.idea("write a.txt x; say COMPLETE");
     swarm(&sandbox, &["start", "--until-idle"], None).ok();
     assert!(!doctor(&sandbox).contains(doubt));
-    assert_eq!(sandbox.idea_status(&copied), "done");
+    assert_eq!(sandbox.idea_status(&first), "done");
 
     let from = sandbox.path("agent.sh");
     let make = format!("mkdir -p tools && cp '{}' tools/agent.sh", from.display());
     with_worktrees(json!({"setup": [make]}));
-    let made = sandbox.idea("write b.txt x; say COMPLETE");
+    let second = sandbox.idea("write b.txt x; say COMPLETE");
     swarm(&sandbox, &["start", "--until-idle"], None).ok();
     assert!(doctor(&sandbox).contains(doubt));
-    assert_eq!(sandbox.idea_status(&made), "done");
+    assert_eq!(sandbox.idea_status(&second), "done");
 }
