@@ -71,6 +71,7 @@ pub mod plain_file;
 pub mod process;
 pub mod remove;
 pub mod view;
+pub mod web;
 
 /// Runs the program for `std::env::args`: a hidden child program (a runner, the demo's agent, the
 /// bridge to an agent's protocol), or the command line.

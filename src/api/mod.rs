@@ -38,9 +38,11 @@ use crate::daemon::actor::handle::Journaled;
 use crate::daemon::checkpoints::list::Preview;
 use crate::daemon::clean::Report;
 use crate::daemon::hooks::HookView;
+use crate::daemon::offline::Upto;
 use crate::daemon::review::Wanted;
 use crate::daemon::{CommandError, Handle};
 use crate::domain::ids::CheckpointName;
+use crate::domain::state::State;
 use crate::view::{MergeDiff, TargetNow};
 
 pub use client::{Client, ClientError, ConnectError};
@@ -60,14 +62,22 @@ pub struct ApiContext {
     pub runs_dir: PathBuf,
     /// The daemon's process id.
     pub pid: u32,
-    /// The address of the web page; `None` in this version.
+    /// The address of the web page; `None` without one.
     pub web_url: Option<String>,
     /// The log, for events that are no longer in memory.
     pub log: Arc<dyn EventLog>,
     /// What the daemon does outside its actor.
     pub control: Arc<dyn Control>,
+    /// Makes links to the web page; `None` without one.
+    pub entrance: Option<Arc<dyn Entrance>>,
     /// True once the actor has published its last event: streams send the rest and end.
     pub stop: watch::Receiver<bool>,
+}
+
+/// Who lets people in to the web page.
+pub trait Entrance: Send + Sync {
+    /// A link that opens one session, and for how many seconds it can be used.
+    fn link(&self) -> (String, u64);
 }
 
 /// The log on disk, for events that are no longer in memory.
@@ -75,6 +85,9 @@ pub trait EventLog: Send + Sync {
     /// Up to `limit` durable events after sequence number `after`, oldest first, without gaps. It
     /// blocks.
     fn read(&self, after: u64, limit: usize) -> io::Result<Vec<Journaled>>;
+
+    /// The state at a point, by a replay. It blocks.
+    fn state_at(&self, upto: Upto) -> io::Result<State>;
 }
 
 /// What the daemon does outside its actor.
@@ -120,14 +133,14 @@ pub enum ReloadError {
 }
 
 /// The routes, for a transport that admits only the owner.
-pub fn router(context: ApiContext) -> Router {
+pub fn router(context: Arc<ApiContext>) -> Router {
     let (routes, description) = openapi::describe(routes::all());
     routes
         .merge(openapi::route(&description))
         .fallback(routes::nothing_here)
         .method_not_allowed_fallback(routes::wrong_method)
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
-        .with_state(Arc::new(context))
+        .with_state(context)
 }
 
 /// Waits until the streams must end. Cancel-safe.

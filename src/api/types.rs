@@ -364,3 +364,13 @@ pub struct Health {
     /// The sequence number of the last event.
     pub last_seq: u64,
 }
+
+/// A link to the web page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PageLink {
+    /// The link; it opens one session.
+    pub url: String,
+    /// For how many seconds it can be used.
+    pub seconds: u64,
+}

@@ -3,7 +3,7 @@
 //! Invariant: the socket is bound and `daemon.json` written only while the state lock is held, and
 //! both are removed before the lock is released.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use super::error::CliError;
 use super::repo::Repo;
 use crate::api::server::daemon_file;
-use crate::api::{ApiContext, Control, DaemonFile, EventLog, ReloadError, Socket, router, serve};
+use crate::api::{ApiContext, Control, DaemonFile, Entrance, EventLog, ReloadError, Socket, router, serve};
 use crate::crash;
 use crate::daemon::actor::clock;
 use crate::daemon::actor::handle::Journaled;
@@ -24,7 +24,7 @@ use crate::daemon::clean::Report;
 use crate::daemon::hooks::HookView;
 use crate::daemon::lifecycle::reload::{ReloadError as DaemonReloadError, Reloader};
 use crate::daemon::lifecycle::systemd_notify::SystemdNotify;
-use crate::daemon::offline;
+use crate::daemon::offline::{self, Upto};
 use crate::daemon::review::Wanted;
 use crate::daemon::{Daemon, DaemonError, End, Handle, Options, Paths};
 use crate::domain::ids::CheckpointName;
@@ -32,6 +32,9 @@ use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::settings::Mode;
 use crate::domain::state::State;
 use crate::view::{MergeDiff, TargetNow};
+use crate::web::access::{self, Access};
+use crate::web::server::Port;
+use crate::web::{self, Site};
 
 /// How long a start waits for commands that hold the lock.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
@@ -50,8 +53,21 @@ pub struct StartOptions {
     pub until_idle: bool,
     /// Called once with the recorded state, before anything happens. It must return at once.
     pub on_open: Box<dyn FnOnce(&State) + Send>,
+    /// The web page.
+    pub page: PageChoice,
     /// See [`OnReady`].
     pub on_ready: OnReady,
+}
+
+/// Whether there is a web page, and where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PageChoice {
+    /// None.
+    Without,
+    /// At the port of the last daemon, the usual one, or any that is free.
+    AnyPort,
+    /// At this port, or the start fails.
+    Port(u16),
 }
 
 /// Called once, when the daemon has recovered and its socket answers. The receiver becomes true
@@ -75,7 +91,12 @@ pub fn run_daemon(options: StartOptions) -> Result<End, CliError> {
         .enable_all()
         .build()
         .map_err(|error| CliError::io("start the daemon's threads", &error))?;
-    let end = runtime.block_on(host(daemon, &options.repo, options.on_ready));
+    let end = runtime.block_on(host(
+        daemon,
+        &options.repo,
+        options.page,
+        options.on_ready,
+    ));
     // The next start redoes whatever hangs in a driver; do not wait for it.
     runtime.shutdown_background();
     end
@@ -110,37 +131,53 @@ fn patience_with(pid: Option<u32>, options: &StartOptions) -> Duration {
 }
 
 /// Runs a daemon with its socket.
-async fn host(daemon: Daemon, repo: &Repo, on_ready: OnReady) -> Result<End, CliError> {
+async fn host(
+    daemon: Daemon,
+    repo: &Repo,
+    page: PageChoice,
+    on_ready: OnReady,
+) -> Result<End, CliError> {
     let state_dir = repo.state();
+    let page = open_page(page, &state_dir).await?;
+    let web_url = page.as_ref().map(|(_, access)| access.origin());
     let socket = Socket::bind(&state_dir).map_err(|error| CliError::refused(error.to_string()))?;
     let file = DaemonFile {
         pid: std::process::id(),
         socket: socket.path().to_owned(),
         started_at: clock::wall(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        web_url: None,
+        web_url: web_url.clone(),
         state: daemon_file::place(&state_dir).ok(),
     };
     let supervisor = SystemdNotify::of_environment().map(Arc::new);
     let (stop, stopped) = watch::channel(false);
-    let api = router(ApiContext {
+    let context = Arc::new(ApiContext {
         handle: daemon.handle(),
         repo_root: repo.root().to_owned(),
         runs_dir: repo.runs(),
         pid: std::process::id(),
-        web_url: None,
+        web_url,
         log: Arc::new(Log {
             paths: daemon.paths().clone(),
         }),
         control: Arc::new(Controls {
             reloader: daemon.reloader(),
         }),
+        entrance: page.as_ref().map(|(_, access)| {
+            let entrance: Arc<dyn Entrance> = access.clone();
+            entrance
+        }),
         stop: stopped.clone(),
     });
+    let api = router(Arc::clone(&context));
     crash::point("daemon.socket-bound");
     file.write(&state_dir)
         .map_err(|error| CliError::io("write daemon.json", &error))?;
     crash::point("daemon.announced");
+    let pages = page.map(|(port, access)| {
+        let site = Arc::new(Site::new(context, access));
+        tokio::spawn(port.serve(web::router(&site, api.clone()), stopped.clone()))
+    });
     let server = tokio::spawn(serve(socket, api, stopped));
     let ready = tokio::spawn(when_ready(
         daemon.handle(),
@@ -159,6 +196,10 @@ async fn host(daemon: Daemon, repo: &Repo, on_ready: OnReady) -> Result<End, Cli
             if let Ok(Err(error)) = server.await {
                 tracing::warn!(%error, "the socket was not closed cleanly");
             }
+            if let Some(pages) = pages {
+                // It ends with the socket; a panic in it is in the log.
+                drop(pages.await);
+            }
             if let Err(error) = DaemonFile::remove(&state_dir) {
                 tracing::warn!(%error, "daemon.json could not be removed");
             }
@@ -166,6 +207,28 @@ async fn host(daemon: Daemon, repo: &Repo, on_ready: OnReady) -> Result<End, Cli
         .await;
     ready.abort();
     Ok(ended?)
+}
+
+/// Binds the page's port, and reads who may come in.
+async fn open_page(
+    choice: PageChoice,
+    state_dir: &Path,
+) -> Result<Option<(Port, Arc<Access>)>, CliError> {
+    let wanted = match choice {
+        PageChoice::Without => return Ok(None),
+        PageChoice::AnyPort => None,
+        PageChoice::Port(port) => Some(port),
+    };
+    let bound = Port::bind(wanted, access::last_port(state_dir)).await;
+    let port = bound.map_err(|error| match wanted {
+        Some(port) => CliError::refused(format!("the page cannot use port {port}: {error}"))
+            .hint("take any free port: swarm start")
+            .hint("start without the page: swarm start --no-web"),
+        None => CliError::io("open a port for the page", &error),
+    })?;
+    let access = Access::open(state_dir, port.number())
+        .map_err(|error| CliError::io("write .swarm/state/web.json", &error))?;
+    Ok(Some((port, Arc::new(access))))
 }
 
 /// Calls `on_ready` when the daemon has recovered, and keeps a service manager informed from then.
@@ -201,6 +264,10 @@ struct Log {
 impl EventLog for Log {
     fn read(&self, after: u64, limit: usize) -> std::io::Result<Vec<Journaled>> {
         offline::events(&self.paths, after, limit).map_err(std::io::Error::other)
+    }
+
+    fn state_at(&self, upto: Upto) -> std::io::Result<State> {
+        offline::state_at(&self.paths, upto).map_err(std::io::Error::other)
     }
 }
 

@@ -267,6 +267,10 @@ mod tests {
         fn read(&self, _: u64, _: usize) -> io::Result<Vec<Journaled>> {
             Ok(vec![])
         }
+
+        fn state_at(&self, _: Upto) -> io::Result<state::State> {
+            Ok(state::State::default())
+        }
     }
 
     impl Control for Nobody {
@@ -322,6 +326,7 @@ mod tests {
             web_url: None,
             log: Arc::new(Nobody),
             control: Arc::new(Nobody),
+            entrance: None,
             stop,
         };
         Reader {

@@ -33,6 +33,7 @@ pub(super) fn all() -> OpenApiRouter<Arc<ApiContext>> {
         .routes(routes!(swarm::reload))
         .routes(routes!(swarm::clean))
         .routes(routes!(swarm::shutdown))
+        .routes(routes!(swarm::page_link))
         .routes(routes!(undo::preview, undo::undo))
         .routes(routes!(ideas::list, ideas::add))
         .routes(routes!(ideas::show, ideas::edit))

@@ -10,7 +10,7 @@ use super::run;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::extract::Body;
 use crate::api::schema;
-use crate::api::types::{Clean, Done, Health, Nothing, Pause, Shutdown};
+use crate::api::types::{Clean, Done, Health, Nothing, PageLink, Pause, Shutdown};
 use crate::api::{ApiContext, ReloadError};
 use crate::daemon::clean::Report;
 use crate::domain::command::Command;
@@ -145,4 +145,23 @@ pub(super) async fn shutdown(
         Command::Shutdown { keep_agents }
     };
     run(&context, command).await
+}
+
+/// Make a link that opens the web page once.
+#[utoipa::path(
+    post, path = "/page/links", tag = "swarm",
+    responses((status = 200, body = PageLink),
+        (status = "default", description = "Refused or failed", body = ErrorBody)),
+)]
+pub(super) async fn page_link(
+    State(context): Context,
+    _: Body<Nothing>,
+) -> Result<Json<PageLink>, ApiError> {
+    let Some(entrance) = &context.entrance else {
+        let message = "this daemon was started without a web page";
+        let error = ApiError::new(StatusCode::CONFLICT, "NO_PAGE", message);
+        return Err(error.suggest("start it with one: swarm stop && swarm start"));
+    };
+    let (url, seconds) = entrance.link();
+    Ok(Json(PageLink { url, seconds }))
 }

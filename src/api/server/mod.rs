@@ -1,6 +1,6 @@
-//! Serves the routes on the unix socket.
+//! Serves the routes on the unix socket, and the page on its TCP port.
 //!
-//! Invariant: [`peer::check`] approves a connection before any byte of it is read. No slow or
+//! Invariant: [`peer::check`] approves a connection of the socket before any byte of it is read. No slow or
 //! silent client can keep the daemon from stopping or from serving others.
 
 pub mod daemon_file;
@@ -16,7 +16,8 @@ use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::net::{UnixListener, UnixStream};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, UnixListener, UnixStream};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 
@@ -81,6 +82,40 @@ pub async fn serve(
     Ok(())
 }
 
+/// Serves connections of a TCP port until `stop` is true or its sender is gone. Whom it admits is
+/// the router's business.
+pub async fn serve_port(listener: TcpListener, router: Router, mut stop: watch::Receiver<bool>) {
+    let mut connections = JoinSet::new();
+    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    loop {
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+            break;
+        };
+        let accepted = tokio::select! {
+            () = stopped(&mut stop) => break,
+            accepted = listener.accept() => accepted,
+        };
+        while connections.try_join_next().is_some() {}
+        match accepted {
+            Ok((stream, _)) => {
+                let served = connection(stream, router.clone(), stop.clone());
+                connections.spawn(async move {
+                    served.await;
+                    drop(place);
+                });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+    let rest = async { while connections.join_next().await.is_some() {} };
+    if tokio::time::timeout(STOP_GRACE, rest).await.is_err() {
+        connections.shutdown().await;
+    }
+}
+
 /// The next admitted connection. Cancel-safe.
 async fn accept(
     listener: &UnixListener,
@@ -119,7 +154,11 @@ async fn first(asked: &Notify) {
     let _ = tokio::time::timeout(FIRST_REQUEST, asked.notified()).await;
 }
 
-async fn connection(stream: UnixStream, router: Router, mut stop: watch::Receiver<bool>) {
+async fn connection(
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    router: Router,
+    mut stop: watch::Receiver<bool>,
+) {
     let asked = Arc::new(Notify::new());
     let service = {
         let (asked, router) = (Arc::clone(&asked), TowerToHyperService::new(router));

@@ -11,7 +11,7 @@ use super::remote::Daemon;
 use super::{is_race, patiently};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::host::{self, StartOptions};
+use crate::cli::host::{self, PageChoice, StartOptions};
 use crate::cli::repo::Repo;
 use crate::daemon::{DaemonError, offline};
 use crate::domain::command::Command;
@@ -33,6 +33,7 @@ fn on_a_daemon_of_its_own(repo: &Repo, command: &Command) -> Result<Value, CliEr
     let (sender, answer) = mpsc::channel();
     let (command, there) = (command.clone(), repo.clone());
     host::run_daemon(StartOptions {
+        page: PageChoice::Without,
         repo: repo.clone(),
         mode: Some(Mode::SemiAuto),
         until_idle: false,

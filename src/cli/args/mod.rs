@@ -9,7 +9,7 @@ use clap::{Parser, Subcommand};
 
 use super::commands::{
     agent, attach, checkpoint, clean, completions, config, demo, doctor, events, hooks, idea, init,
-    log, man, memory, merge, pause, replay, report, rollback, service, start, status, stop, undo,
+    log, man, memory, merge, open, pause, replay, report, rollback, service, start, status, stop, undo,
     wait,
 };
 use super::error::EXIT_CODES;
@@ -54,6 +54,8 @@ pub enum Verb {
     Start(start::Start),
     /// Show the running daemon in a full-screen view.
     Attach(attach::Attach),
+    /// Print a link to the running daemon's web page.
+    Open(open::Open),
     /// Stop the daemon gracefully, like one Ctrl+C.
     Stop(stop::Stop),
     /// Show what is running, what is waiting and what needs you.
@@ -205,7 +207,7 @@ mod tests {
     #[test]
     fn the_commands_are_those_of_the_contract() {
         let paths: Vec<String> = all().into_iter().map(|(path, _)| path).collect();
-        let expected = "init, demo, start, attach, stop, status, idea add, idea list, \
+        let expected = "init, demo, start, attach, open, stop, status, idea add, idea list, \
             idea show, \
             idea edit, idea retry, idea cancel, idea assign, idea hold, idea unhold, agent list, \
             agent show, agent logs, agent stop, agent redirect, agent say, pause, resume, merge \

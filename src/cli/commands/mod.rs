@@ -19,6 +19,7 @@ pub mod log;
 pub mod man;
 pub mod memory;
 pub mod merge;
+pub mod open;
 pub mod pause;
 pub mod replay;
 pub mod report;
@@ -45,6 +46,7 @@ pub fn run(verb: Verb, context: &mut Context) -> Result<(), CliError> {
         Verb::Demo(args) => demo::run(&args, context),
         Verb::Start(args) => start::run(&args, context),
         Verb::Attach(args) => attach::run(&args, context),
+        Verb::Open(args) => open::run(&args, context),
         Verb::Stop(args) => stop::run(&args, context),
         Verb::Status(args) => status::run(&args, context),
         Verb::Idea(verb) => idea::run(verb, context),

@@ -19,6 +19,7 @@ use clap::Args;
 use super::start::{self, Before, Wish, run_daemon, warn_without_page};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
+use crate::cli::host::PageChoice;
 use crate::cli::live::progress::Style;
 use crate::cli::output::Output;
 use crate::cli::output::terminal::{Tone, stderr_size};
@@ -135,6 +136,7 @@ fn play(
     let wish = Wish {
         mode: Some(Mode::Autopilot),
         until_idle: true,
+        page: PageChoice::Without,
         style: show.progress(),
         label: Some(LABEL),
         also: Some(Box::new(move |handle: Handle| {

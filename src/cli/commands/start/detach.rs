@@ -74,6 +74,12 @@ fn command(program: &Path, args: &Start, repo: &Repo, said: &Said) -> Result<Com
     if args.until_idle {
         command.arg("--until-idle");
     }
+    if args.no_web {
+        command.arg("--no-web");
+    }
+    if let Some(port) = args.port {
+        command.arg("--port").arg(port.to_string());
+    }
     command
         .current_dir(repo.root())
         .stdin(Stdio::null())

@@ -13,7 +13,7 @@ use crate::cli::commands::config::load;
 use crate::cli::context::Context;
 use crate::cli::describe;
 use crate::cli::error::{CliError, Kind};
-use crate::cli::host::{self, StartOptions};
+use crate::cli::host::{self, PageChoice, StartOptions};
 use crate::cli::live::progress::{Progress, Shown, Style};
 use crate::cli::output::final_flush::FinalFlush;
 use crate::cli::repo::Repo;
@@ -59,13 +59,13 @@ pub struct Start {
     /// Stop when nothing is active, ready or merging; the exit code says how it went.
     #[arg(long)]
     pub until_idle: bool,
-    /// Accepted for scripts; this version has no web page.
-    #[arg(long, hide = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    /// The port of the web page on 127.0.0.1. Default: the last one, 7420, or any that is free.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub port: Option<u16>,
-    /// As above.
-    #[arg(long, hide = true)]
+    /// Run without the web page.
+    #[arg(long, conflicts_with = "port")]
     pub no_web: bool,
-    /// As above.
+    /// Accepted for scripts; this version opens no browser. See `swarm open`.
     #[arg(long, hide = true)]
     pub no_open: bool,
     /// Print a line for each thing that happens, on a terminal too.
@@ -107,12 +107,6 @@ pub fn run(args: &Start, context: &mut Context) -> Result<(), CliError> {
         lifeline::hold().map_err(|error| CliError::io("talk to the view", &error))?;
     }
     if !args.detached {
-        let page = [
-            ("--port", args.port.is_some()),
-            ("--no-web", args.no_web),
-            ("--no-open", args.no_open),
-        ];
-        warn_without_page(&page, context);
         warn(&repo, context);
     }
     if args.detach {
@@ -130,6 +124,11 @@ pub fn run(args: &Start, context: &mut Context) -> Result<(), CliError> {
     let wish = Wish {
         mode: args.mode.map(Mode::from),
         until_idle: args.until_idle,
+        page: match (args.no_web, args.port) {
+            (true, _) => PageChoice::Without,
+            (false, Some(port)) => PageChoice::Port(port),
+            (false, None) => PageChoice::AnyPort,
+        },
         style,
         label: None,
         also: None,
@@ -194,6 +193,7 @@ fn exit_code(end: &Result<End, CliError>) -> u8 {
 pub(super) struct Wish {
     pub(super) mode: Option<Mode>,
     pub(super) until_idle: bool,
+    pub(super) page: PageChoice,
     pub(super) style: Style,
     pub(super) label: Option<&'static str>,
     /// Also called when the daemon is ready; it returns at once.
@@ -228,6 +228,7 @@ pub(super) fn run_daemon(repo: Repo, wish: Wish, context: &mut Context) -> Resul
     let shown: Arc<Mutex<Option<Shown>>> = Arc::default();
     let keep = Arc::clone(&shown);
     let options = StartOptions {
+        page: wish.page,
         repo,
         mode: wish.mode,
         until_idle: wish.until_idle,

@@ -95,6 +95,12 @@ fn command(program: &std::path::Path, args: &Start, repo: &Repo, context: &Conte
     if args.until_idle {
         command.arg("--until-idle");
     }
+    if args.no_web {
+        command.arg("--no-web");
+    }
+    if let Some(port) = args.port {
+        command.arg("--port").arg(port.to_string());
+    }
     command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

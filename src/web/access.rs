@@ -1,0 +1,284 @@
+//! Who may see the page: one-time links, sessions and the token of the API.
+//!
+//! The file `.swarm/state/web.json` (0600) keeps the path, the port and the sessions, so that open
+//! tabs survive a restart. Sessions and one-time codes are kept as SHA-256 hashes.
+//!
+//! Invariant: a code opens one session, within [`CODE_LIFE`]. Cookies ignore ports, so all pages lie
+//! under a path that nobody can guess: another program on this machine is never sent the cookie.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
+
+use crate::api::Entrance;
+use crate::plain_file;
+
+/// How long a one-time link can be used.
+pub const CODE_LIFE: Duration = Duration::from_secs(60);
+/// The most sessions; a new one ends the oldest.
+const MAX_SESSIONS: usize = 32;
+/// The most codes that wait for their use.
+const MAX_CODES: usize = 16;
+
+const FILE: &str = "web.json";
+const TOKEN: &str = "token";
+
+/// See the module.
+#[derive(Debug)]
+pub struct Access {
+    state_dir: PathBuf,
+    token: String,
+    port: u16,
+    kept: Mutex<Kept>,
+    codes: Mutex<Vec<(String, Instant)>>,
+}
+
+/// What is kept from one daemon to the next.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Kept {
+    /// The last part of the path under which all pages lie.
+    path: String,
+    /// The port of the last daemon, if it had one.
+    port: Option<u16>,
+    /// The hashes of the sessions, oldest first.
+    sessions: Vec<String>,
+}
+
+/// The port that an earlier daemon of this repository used, if it is known.
+pub fn last_port(state_dir: &Path) -> Option<u16> {
+    read(state_dir).ok().flatten()?.port
+}
+
+impl Access {
+    /// Reads or makes the token and the path, for this port. The caller holds the state lock.
+    ///
+    /// # Errors
+    /// The files cannot be read or written.
+    pub fn open(state_dir: &Path, port: u16) -> io::Result<Self> {
+        let mut kept = read(state_dir)?.unwrap_or_default();
+        if kept.path.is_empty() {
+            kept.path = secret();
+        }
+        kept.port = Some(port);
+        let access = Self {
+            state_dir: state_dir.to_owned(),
+            token: token(state_dir)?,
+            port,
+            kept: Mutex::new(kept.clone()),
+            codes: Mutex::default(),
+        };
+        access.write(&kept)?;
+        Ok(access)
+    }
+
+    /// The path under which all pages lie: `/s/<random>`.
+    pub fn path(&self) -> String {
+        format!("/s/{}", self.kept().path)
+    }
+
+    /// `http://127.0.0.1:PORT`.
+    pub fn origin(&self) -> String {
+        format!("http://{}", self.host())
+    }
+
+    /// The only `Host` that is answered.
+    pub fn host(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// The name of the session's cookie.
+    pub fn cookie(&self) -> String {
+        format!("swarm-{}", &self.kept().path[..8])
+    }
+
+    /// Whether this is the API's token.
+    pub fn is_token(&self, text: &str) -> bool {
+        // Equal hashes, compared in a time that says nothing about the token.
+        hash(text) == hash(&self.token)
+    }
+
+    /// A link that opens one session within [`CODE_LIFE`].
+    pub fn link(&self) -> String {
+        let code = secret();
+        let mut codes = lock(&self.codes);
+        codes.retain(|(_, made)| made.elapsed() < CODE_LIFE);
+        if codes.len() >= MAX_CODES {
+            codes.remove(0);
+        }
+        codes.push((hash(&code), Instant::now()));
+        format!("{}{}/enter?code={code}", self.origin(), self.path())
+    }
+
+    /// Opens a session with a code; `None` if the code is unknown, used or too old. The session is
+    /// on disk before it is returned.
+    ///
+    /// # Errors
+    /// The session cannot be written.
+    pub fn enter(&self, code: &str) -> io::Result<Option<String>> {
+        let code = hash(code);
+        let is_valid = {
+            let mut codes = lock(&self.codes);
+            codes.retain(|(_, made)| made.elapsed() < CODE_LIFE);
+            let known = codes.iter().position(|(known, _)| *known == code);
+            known.map(|index| codes.remove(index)).is_some()
+        };
+        if !is_valid {
+            return Ok(None);
+        }
+        let session = secret();
+        let mut kept = self.kept();
+        let mut next = kept.clone();
+        if next.sessions.len() >= MAX_SESSIONS {
+            next.sessions.remove(0);
+        }
+        next.sessions.push(hash(&session));
+        self.write(&next)?;
+        *kept = next;
+        Ok(Some(session))
+    }
+
+    /// Whether this session was opened and not ended.
+    pub fn is_session(&self, session: &str) -> bool {
+        let session = hash(session);
+        self.kept().sessions.contains(&session)
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        lock(&self.kept)
+    }
+
+    fn write(&self, kept: &Kept) -> io::Result<()> {
+        replace(&self.state_dir, FILE, &serde_json::to_vec_pretty(kept)?)
+    }
+}
+
+impl Entrance for Access {
+    fn link(&self) -> (String, u64) {
+        (self.link(), CODE_LIFE.as_secs())
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// 244 random bits.
+fn secret() -> String {
+    format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple())
+}
+
+fn hash(text: &str) -> String {
+    let digest = Sha256::digest(text.as_bytes());
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What an earlier daemon kept; nothing if the file is missing or not ours to read: a new path and
+/// new sessions cost a `swarm open`.
+fn read(state_dir: &Path) -> io::Result<Option<Kept>> {
+    let Some(text) = read_text(&state_dir.join(FILE))? else {
+        return Ok(None);
+    };
+    let kept: Option<Kept> = serde_json::from_str(&text).ok();
+    Ok(kept.filter(|kept| is_secret(&kept.path)))
+}
+
+/// The API's token, made if there is none.
+fn token(state_dir: &Path) -> io::Result<String> {
+    let path = state_dir.join(TOKEN);
+    if let Some(token) = read_text(&path)? {
+        let token = token.trim();
+        if is_secret(token) {
+            return Ok(token.to_owned());
+        }
+    }
+    let token = secret();
+    replace(state_dir, TOKEN, format!("{token}\n").as_bytes())?;
+    Ok(token)
+}
+
+fn is_secret(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+fn read_text(path: &Path) -> io::Result<Option<String>> {
+    let mut text = String::new();
+    match plain_file::open(path) {
+        Ok(file) => file.take(1 << 20).read_to_string(&mut text).map(|_| Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Replaces a file as a whole, readable by its owner alone.
+fn replace(state_dir: &Path, name: &str, content: &[u8]) -> io::Result<()> {
+    // A fixed name is safe under the state lock, and overwrites what a kill left.
+    let new = state_dir.join(format!("{name}.new"));
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&new)?;
+    file.write_all(content)?;
+    file.sync_all()?;
+    fs::rename(&new, state_dir.join(name))?;
+    File::open(state_dir)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn code_of(link: &str) -> &str {
+        link.rsplit_once("code=").unwrap().1
+    }
+
+    #[test]
+    fn a_code_opens_one_session_which_survives_a_restart() {
+        let dir = tempfile::tempdir().unwrap();
+        let access = Access::open(dir.path(), 7420).unwrap();
+        let link = access.link();
+        assert!(link.starts_with(&format!("http://127.0.0.1:7420{}/enter?", access.path())));
+        let session = access.enter(code_of(&link)).unwrap().unwrap();
+        assert_eq!(access.enter(code_of(&link)).unwrap(), None, "used twice");
+        let next = Access::open(dir.path(), 7421).unwrap();
+        assert!(next.is_session(&session));
+        assert!(!next.is_session("another"));
+        assert_eq!(next.path(), access.path());
+        assert_eq!(last_port(dir.path()), Some(7421));
+        assert!(next.is_token(&token(dir.path()).unwrap()));
+    }
+
+    #[test]
+    fn secrets_are_for_their_owner_alone_and_sessions_are_hashed() {
+        let dir = tempfile::tempdir().unwrap();
+        let access = Access::open(dir.path(), 1).unwrap();
+        let session = access.enter(code_of(&access.link())).unwrap().unwrap();
+        for name in [FILE, TOKEN] {
+            let path = dir.path().join(name);
+            let mode = fs::metadata(&path).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{name}");
+            assert!(!fs::read_to_string(&path).unwrap().contains(&session));
+        }
+    }
+
+    #[test]
+    fn a_damaged_file_costs_a_new_link_only() {
+        let dir = tempfile::tempdir().unwrap();
+        for damaged in ["", "{", "{\"path\":\"../x\",\"port\":1,\"sessions\":[]}"] {
+            fs::write(dir.path().join(FILE), damaged).unwrap();
+            let access = Access::open(dir.path(), 1).unwrap();
+            assert!(is_secret(access.path().strip_prefix("/s/").unwrap()));
+        }
+    }
+}

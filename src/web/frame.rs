@@ -1,0 +1,284 @@
+//! What surrounds every page: header, navigation, time bar.
+//!
+//! Invariant: its counts come from the same views as the command line's.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::assets;
+use super::document::{Drawing, Page, Place, encoded};
+use super::parts::{icon, local, phase, tinted};
+use super::touches::Touched;
+use crate::domain::lifecycle::SwarmPhase;
+use crate::domain::settings::Mode;
+use crate::domain::state::State;
+use crate::domain::time::Timestamp;
+use crate::view;
+
+/// The icons that [`icon`] refers to.
+const ICONS: &str = include_str!("assets/icons.svg");
+
+/// Written in full: the short form of htmx would make the list of attributes a string.
+const HTMX: &str = r#"{"morphIgnore":["data-htmx-powered","open","value","checked"],"history":false,"includeIndicatorCSS":false}"#;
+
+/// What the frame shows of a state.
+#[derive(Debug, Clone)]
+pub struct FrameView {
+    phase: SwarmPhase,
+    mode: Mode,
+    slots: view::SlotsView,
+    needs: usize,
+    ideas: usize,
+    agents: usize,
+    train: usize,
+    checkpoints: usize,
+    learnings: usize,
+    spent_today: Option<String>,
+    budget_today: Option<String>,
+    first_at: Option<Timestamp>,
+    seq: u64,
+    last_seq: u64,
+    at: Timestamp,
+}
+
+impl FrameView {
+    /// The frame's view of a state; `last_seq` is the log's last event now.
+    pub fn of(state: &State, last_seq: u64) -> Self {
+        let settings = state.settings.as_deref();
+        let today = state.used.get(&state.swarm.last_event_at.day());
+        let budget = settings.and_then(|settings| settings.budget.usd_per_day);
+        Self {
+            phase: state.swarm.phase,
+            mode: state.mode(),
+            slots: view::SlotsView {
+                used: state.slots_used(),
+                max: settings.map_or(0, |settings| settings.max_parallel as usize),
+            },
+            needs: view::needs_you(state).len(),
+            ideas: state.ideas.iter().count(),
+            agents: state.agents.len(),
+            train: state.queue.iter().count(),
+            checkpoints: state.checkpoints.len(),
+            learnings: state.learnings.len(),
+            spent_today: today.and_then(|used| super::parts::dollars(&view::used(used))),
+            budget_today: budget.map(|budget| format!("${:.2}", budget.dollars())),
+            first_at: None,
+            seq: state.seq,
+            last_seq,
+            at: state.swarm.last_event_at,
+        }
+    }
+}
+
+/// A whole page.
+pub fn document(drawing: &Drawing<'_>, page: &Page, view: &FrameView) -> Markup {
+    let name = &drawing.site.name;
+    let needs = if view.needs > 0 {
+        format!("({}) ", view.needs)
+    } else {
+        String::new()
+    };
+    html! {
+        (DOCTYPE)
+        html lang="en" class=[drawing.moment.is_past().then_some("is-past")] {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="htmx-config" content=(HTMX);
+                title { (needs) (page.title) " · " (name) " · swarm" }
+                link rel="stylesheet" href=(drawing.live_link(&assets::style()));
+                script src=(drawing.live_link(&assets::script())) defer {}
+            }
+            body {
+                (PreEscaped(ICONS))
+                a .skip href="#main" { "Skip to content" }
+                (header(drawing, view))
+                (navigation(drawing, page.place, view))
+                main #main tabindex="-1" {
+                    (past_bar(drawing, view))
+                    p #gone .note role="status" hidden {
+                        "The daemon does not answer. This page shows the last that was known; agents \
+                        work on under their runners. Start it: " code { "swarm start" }
+                    }
+                    (page.main)
+                }
+                (time_bar(drawing, view))
+                (stream(drawing))
+            }
+        }
+    }
+}
+
+/// The connection for live updates; an earlier moment does not change.
+fn stream(drawing: &Drawing<'_>) -> Markup {
+    if drawing.moment.is_past() {
+        return html! {};
+    }
+    let address = format!("live?page={}", encoded(&drawing.path));
+    html! {
+        div hx-sse:connect=(drawing.live_link(&address)) hx-swap="none" hidden {}
+    }
+}
+
+fn header(drawing: &Drawing<'_>, view: &FrameView) -> Markup {
+    html! {
+        header .top {
+            a .brand href=(drawing.link("")) {
+                svg viewBox="0 0 20 20" aria-hidden="true" {
+                    path d="M4 4h0M4 10h0M4 16h0" {}
+                    path d="m4 4 10 6L4 16M4 10h9" class="th" {}
+                    circle cx="15" cy="10" r="3.6" {}
+                }
+                span .hide-s { "swarm" } " " b { (drawing.site.name) }
+            }
+            (drawing.fragment("f-status", Touched::STATUS | Touched::COST, &status(drawing, view)))
+            span .acts { (acts(drawing, view)) }
+        }
+    }
+}
+
+fn status(drawing: &Drawing<'_>, view: &FrameView) -> Markup {
+    let (words, shape, tone) = phase(view.phase);
+    html! {
+        span .row {
+            span .st { (tinted(shape, tone)) " " b { (words) } }
+            span .sub.hide-s.nw {
+                (mode(view.mode)) " · " (view.slots.used) " of " (view.slots.max) " slots"
+            }
+            @if view.needs > 0 {
+                a .tag.wait.hide-s href=(drawing.link("")) {
+                    (view.needs) @if view.needs == 1 { " needs you" } @else { " need you" }
+                }
+            }
+        }
+        span .grow {}
+        @if let Some(spent) = &view.spent_today {
+            span .nw.hide-m title="Spent today (UTC)" {
+                (spent)
+                @if let Some(budget) = &view.budget_today {
+                    " " span .dim { "of " (budget) }
+                }
+            }
+        }
+    }
+}
+
+fn mode(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Autopilot => "autopilot",
+        Mode::SemiAuto => "semi-auto",
+    }
+}
+
+/// The actions of the header; none in the past.
+fn acts(drawing: &Drawing<'_>, view: &FrameView) -> Markup {
+    if drawing.moment.is_past() {
+        return html! {};
+    }
+    let is_paused = matches!(view.phase, SwarmPhase::Paused | SwarmPhase::Pausing);
+    html! {
+        @if is_paused {
+            form method="post" action=(drawing.live_link("do/resume")) {
+                button .b.quiet aria-label="Resume" { (icon("play")) span .hide-s { "Resume" } }
+            }
+        } @else {
+            a .b.quiet href=(drawing.link("do/pause")) aria-label="Pause" {
+                (icon("pause")) span .hide-s { "Pause" }
+            }
+        }
+        a .b.quiet.hide-m href=(drawing.link("do/checkpoint")) { (icon("flag")) " Checkpoint" }
+        a .b href=(drawing.link("do/add")) aria-label="Add idea" {
+            (icon("plus")) span .hide-s { "Add idea" }
+        }
+    }
+}
+
+fn navigation(drawing: &Drawing<'_>, here: Place, view: &FrameView) -> Markup {
+    let groups = [
+        vec![
+            (Place::Overview, "", "Overview", view.needs),
+            (Place::Ideas, "ideas", "Ideas", view.ideas),
+            (Place::Agents, "agents", "Agents", view.agents),
+            (Place::Train, "train", "Merge train", view.train),
+        ],
+        vec![
+            (Place::Checkpoints, "checkpoints", "Checkpoints", view.checkpoints),
+            (Place::Report, "report", "Night report", 0),
+            (Place::Cost, "cost", "Cost", 0),
+        ],
+        vec![
+            (Place::Learnings, "learnings", "Learnings", view.learnings),
+            (Place::Hooks, "hooks", "Hooks", 0),
+            (Place::Settings, "settings", "Settings", 0),
+        ],
+    ];
+    let lists = html! {
+        @for group in &groups {
+            ul { @for (place, path, name, count) in group {
+                li { a href=(drawing.link(path)) aria-current=[(*place == here).then_some("page")] {
+                    (name)
+                    @if *count > 0 {
+                        i class=[(*place == Place::Overview).then_some("c-wait")] { (count) }
+                    }
+                } }
+            } }
+        }
+    };
+    let touched = Touched::NEEDS
+        | Touched::IDEAS
+        | Touched::AGENTS
+        | Touched::TRAIN
+        | Touched::CHECKPOINTS
+        | Touched::LEARNINGS;
+    html! {
+        nav .side aria-label="Pages" { (drawing.fragment("f-nav", touched, &lists)) }
+    }
+}
+
+fn past_bar(drawing: &Drawing<'_>, view: &FrameView) -> Markup {
+    if !drawing.moment.is_past() {
+        return html! {};
+    }
+    html! {
+        div .pastbar role="status" {
+            span {
+                "You are looking at " b { (local(view.at, "%Y-%m-%d %H:%M:%S")) }
+                ", event " (view.seq) ". Nothing can be changed here."
+            }
+            a .b href=(drawing.live_link(&drawing.path)) { "Back to now" }
+        }
+    }
+}
+
+fn time_bar(drawing: &Drawing<'_>, view: &FrameView) -> Markup {
+    let path = |seq: u64| {
+        let sign = if drawing.path.contains('?') { '&' } else { '?' };
+        drawing.live_link(&format!("{}{sign}at={seq}", drawing.path))
+    };
+    let began = view.first_at.map(|at| local(at, "%H:%M"));
+    let bar = html! {
+        div .clock {
+            b { (local(view.at, "%H:%M:%S")) }
+            span { i .hide-s { "event " } (view.seq) }
+        }
+        form .scrub method="get" action=(drawing.live_link(&drawing.path)) {
+            input type="range" name="at" min="1" max=(view.last_seq.max(1)) value=(view.seq)
+                aria-label="Moment shown" aria-valuetext={ "event " (view.seq) };
+            @if let Some(began) = began { span .dim { "since " (began) } }
+        }
+        span .row.hide-s {
+            @if view.seq > 1 {
+                a .b.quiet.sq href=(path(view.seq - 1)) aria-label="Event before" { (icon("prev")) }
+            }
+            @if view.seq < view.last_seq {
+                a .b.quiet.sq href=(path(view.seq + 1)) aria-label="Next event" { (icon("next")) }
+            }
+        }
+        a .b.quiet.livepill href=(drawing.live_link(&drawing.path))
+            aria-current=[(!drawing.moment.is_past()).then_some("true")] {
+            (tinted("run", "run")) " Live"
+        }
+    };
+    html! {
+        footer .time aria-label="Time" { (drawing.fragment("f-time", Touched::TIME, &bar)) }
+    }
+}

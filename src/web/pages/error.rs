@@ -1,0 +1,49 @@
+//! The page of a refused or failed request.
+
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use maud::html;
+
+use crate::api::ApiError;
+use crate::web::document::bare;
+
+/// Why there is no page, or why an action had no effect.
+#[derive(Debug)]
+pub struct WebError(ApiError);
+
+impl WebError {
+    /// The address names nothing.
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Self(ApiError::new(StatusCode::NOT_FOUND, "NOT_FOUND", message))
+    }
+
+    /// The address or the form is wrong.
+    pub fn bad(message: impl Into<String>) -> Self {
+        Self(ApiError::new(StatusCode::BAD_REQUEST, "BAD_REQUEST", message))
+    }
+
+    /// Something of ours failed.
+    pub fn failed(message: impl Into<String>) -> Self {
+        let status = StatusCode::INTERNAL_SERVER_ERROR;
+        Self(ApiError::new(status, "PAGE_FAILED", message))
+    }
+}
+
+impl From<ApiError> for WebError {
+    fn from(error: ApiError) -> Self {
+        Self(error)
+    }
+}
+
+impl IntoResponse for WebError {
+    fn into_response(self) -> Response {
+        let Self(error) = self;
+        let mut response = bare("swarm", html! {
+            h1 { (error.message) }
+            @if !error.details.is_empty() { p { (error.details) } }
+            @for suggestion in &error.suggestions { p { (suggestion) } }
+        });
+        *response.status_mut() = error.status;
+        response
+    }
+}

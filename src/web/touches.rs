@@ -1,0 +1,183 @@
+//! Which parts of a page an event can change.
+//!
+//! Invariant: one exhaustive match, so that a new kind of event must be placed.
+
+use std::ops::BitOr;
+
+use crate::domain::event::Event;
+
+/// A set of kinds of fragments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Touched(u32);
+
+impl Touched {
+    /// Nothing that a page shows.
+    pub const NOTHING: Self = Self(0);
+    /// Phase, mode, slots, money of today: the header.
+    pub const STATUS: Self = Self(1);
+    /// Everything.
+    pub const EVERYTHING: Self = Self(u32::MAX);
+    /// What needs a person.
+    pub const NEEDS: Self = Self(1 << 1);
+    /// Agents.
+    pub const AGENTS: Self = Self(1 << 2);
+    /// The merge train.
+    pub const TRAIN: Self = Self(1 << 3);
+    /// Ideas, one or many.
+    pub const IDEAS: Self = Self(1 << 4);
+    /// The time line's bars.
+    pub const TIMELINE: Self = Self(1 << 5);
+    /// Checkpoints and rollbacks.
+    pub const CHECKPOINTS: Self = Self(1 << 6);
+    /// Learnings.
+    pub const LEARNINGS: Self = Self(1 << 7);
+    /// Hooks.
+    pub const HOOKS: Self = Self(1 << 8);
+    /// Settings.
+    pub const SETTINGS: Self = Self(1 << 9);
+    /// Money and tokens.
+    pub const COST: Self = Self(1 << 10);
+    /// The report of a night.
+    pub const REPORT: Self = Self(1 << 11);
+    /// The time bar, which every event changes.
+    pub const TIME: Self = Self(1 << 12);
+
+    /// Whether the two have a kind in common.
+    pub fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+impl BitOr for Touched {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// The fragments that may look different after this event.
+pub fn touches(event: &Event) -> Touched {
+    Touched::TIME | of_kind(event)
+}
+
+fn of_kind(event: &Event) -> Touched {
+    const SWARM: Touched = Touched(Touched::STATUS.0 | Touched::NEEDS.0);
+    const WORK: Touched = Touched(Touched::AGENTS.0 | Touched::IDEAS.0 | Touched::TIMELINE.0);
+    const MERGE: Touched =
+        Touched(Touched::TRAIN.0 | Touched::IDEAS.0 | Touched::NEEDS.0 | Touched::TIMELINE.0);
+    const ALL: Touched = Touched(u32::MAX);
+    match event {
+        Event::Mark(_) | Event::EffectRequested(_) => Touched::NOTHING,
+        Event::DaemonStarted(_)
+        | Event::RolledBack(_)
+        | Event::StateRepaired(_)
+        | Event::StateRestored(_) => ALL,
+        Event::PhaseChanged(_)
+        | Event::PauseSet(_)
+        | Event::PauseLifted(_)
+        | Event::ClockWentBack(_)
+        | Event::RoomAwaited(_)
+        | Event::TargetSeen(_)
+        | Event::TargetRewritten(_)
+        | Event::TargetSettled(_)
+        | Event::BaselineReady(_)
+        | Event::BaselineStarted(_)
+        | Event::BaselinePassed(_)
+        | Event::BaselineFailed(_)
+        | Event::BaselineCleared(_)
+        | Event::WarningRaised(_)
+        | Event::WarningCleared(_)
+        | Event::NeedArose(_)
+        | Event::NeedSettled(_)
+        | Event::NightBegan(_)
+        | Event::NightEnded(_)
+        | Event::NoticeDelivered(_)
+        | Event::NoticeFailed(_) => SWARM | Touched::TRAIN | Touched::CHECKPOINTS,
+        Event::SettingsLoaded(_) | Event::ModeSet(_) => {
+            SWARM | Touched::SETTINGS | Touched::HOOKS | Touched::COST | Touched::IDEAS
+        }
+        Event::IdeaAdded(_)
+        | Event::IdeaEdited(_)
+        | Event::IdeaRetried(_)
+        | Event::IdeaCancelled(_)
+        | Event::IdeaAssigned(_)
+        | Event::IdeaHeld(_)
+        | Event::IdeaUnheld(_)
+        | Event::UndoRecorded(_)
+        | Event::CancelUndone(_)
+        | Event::RedirectUndone(_)
+        | Event::WorkRescued(_) => {
+            SWARM | WORK | Touched::TRAIN | Touched::REPORT | Touched::CHECKPOINTS
+        }
+        Event::IdeaClaimed(_)
+        | Event::SetupStarted(_)
+        | Event::SetupPassed(_)
+        | Event::AttemptMoved(_)
+        | Event::WorktreeReady(_)
+        | Event::IterationStarted(_)
+        | Event::GateStarted(_)
+        | Event::RunStarted(_)
+        | Event::RunEnded(_)
+        | Event::SignalSeen(_)
+        | Event::IterationJudged(_)
+        | Event::IterationExcused(_)
+        | Event::SessionBegan(_)
+        | Event::SessionDropped(_)
+        | Event::AttemptSealed(_)
+        | Event::GatePassed(_)
+        | Event::GateFailed(_)
+        | Event::TaskSet(_)
+        | Event::MessageQueued(_)
+        | Event::EndingAsked(_)
+        | Event::AgentRedirected(_)
+        | Event::WorkSaved(_) => SWARM | WORK | Touched::TRAIN,
+        Event::AttemptEnded(_) => {
+            SWARM | WORK | Touched::TRAIN | Touched::COST | Touched::REPORT
+        }
+        Event::UsageSeen(_) => {
+            Touched::STATUS
+                | Touched::AGENTS
+                | Touched::IDEAS
+                | Touched::COST
+                | Touched::REPORT
+        }
+        Event::AccountHeld(_)
+        | Event::AccountTried(_)
+        | Event::AccountFreed(_)
+        | Event::BudgetReached(_) => SWARM | Touched::AGENTS | Touched::COST | Touched::TIMELINE,
+        Event::MergeQueued(_)
+        | Event::MergeMoved(_)
+        | Event::MergeReleased(_)
+        | Event::MergeApproved(_)
+        | Event::MergeRejected(_)
+        | Event::MergeBuilt(_)
+        | Event::MergeConflicted(_)
+        | Event::ConflictLaidOut(_)
+        | Event::ConflictSettled(_)
+        | Event::ResolverFailed(_)
+        | Event::VerifyReady(_)
+        | Event::VerifyStarted(_)
+        | Event::VerifyPassed(_)
+        | Event::MergeReturned(_) => SWARM | MERGE | Touched::AGENTS,
+        Event::IdeaLanded(_) => {
+            SWARM | MERGE | Touched::AGENTS | Touched::REPORT | Touched::CHECKPOINTS
+        }
+        Event::CheckpointMade(_)
+        | Event::CheckpointDeleted(_)
+        | Event::RollbackBegun(_)
+        | Event::RollbackPlanned(_)
+        | Event::RollbackStepped(_)
+        | Event::RollbackAbandoned(_) => SWARM | Touched::CHECKPOINTS | Touched::TIMELINE,
+        Event::HookOwed(_)
+        | Event::HookAsked(_)
+        | Event::HookStarted(_)
+        | Event::HookCutOff(_)
+        | Event::HookFinished(_)
+        | Event::HookTimedOut(_)
+        | Event::HookApproved(_) => SWARM | Touched::HOOKS | Touched::TRAIN,
+        Event::Learned(_) => Touched::LEARNINGS | Touched::REPORT | Touched::STATUS,
+        // An outcome is told by the events that follow from it.
+        Event::EffectFinished(_) => Touched::NOTHING,
+    }
+}
