@@ -152,15 +152,16 @@ pub fn warn_without_page(flags: &[(&str, bool)], context: &mut Context) {
     }
 }
 
-/// Warns about quality commands that cannot run and budgets that cannot hold. The daemon itself
-/// reports everything else that is wrong with the configuration.
+/// Warns about quality commands that cannot run, budgets that cannot hold and a webhook that cannot
+/// be used. The daemon itself reports everything else that is wrong with the configuration.
 fn warn(repo: &Repo, context: &mut Context) {
     let Ok(layered) = load(repo) else {
         return;
     };
+    let environment = std::env::vars_os().collect();
     let preflight = Preflight {
         root: repo.root(),
-        inherited: &std::env::vars_os().collect(),
+        inherited: &environment,
         pass: &[],
         target: None,
     };
@@ -174,13 +175,17 @@ fn warn(repo: &Repo, context: &mut Context) {
         context.output.note(format!("warning: {what}"));
         context.output.next_step(advice);
     }
+    if let Some(problem) = preflight::webhook_problem(&layered.config, &environment) {
+        context.output.note(format!("warning: {problem}"));
+        context.output.next_step(preflight::WEBHOOK_ADVICE);
+    }
 }
 
 /// The exit code for how the daemon ended.
 fn exit_code(end: &Result<End, CliError>) -> u8 {
     let of = |error: &CliError| error.kind.exit_code();
     match end {
-        Ok(End::Stopped) => 0,
+        Ok(End::Stopped(_)) => 0,
         Ok(End::Interrupted) => Kind::Interrupted.exit_code(),
         Ok(End::AtRest(rest, state)) => {
             let verdict = Summary::of(state).verdict(*rest);
