@@ -276,7 +276,20 @@ fn the_terminal_is_restored_after_kill_9_of_the_daemon() {
     screen.wait_text("swarm start");
     screen.wait_exit(1);
     screen.close();
+    let warning = sandbox.warnings().remove(0);
+    assert_eq!(
+        (&warning["kind"], &warning["commands"]),
+        (&json!("daemon"), &json!(["swarm start"]))
+    );
+    let message = warning["message"].as_str().unwrap();
+    assert!(
+        message.contains(&format!("(pid {daemon}) was killed")),
+        "{message}"
+    );
+    let said = sandbox.swarm(&["status"]);
+    assert!(said.ok().contains(message), "{said}");
     let daemon = sandbox.start();
+    assert_eq!(sandbox.warnings(), [json!(null); 0]);
     let screen = sandbox.on_screen(60, 20, "swarm attach");
     screen.wait("the view", Screen::has_view);
     screen.wait_text("running · autopilot");
