@@ -23,6 +23,7 @@ use crate::daemon::actor::handle::Handle;
 use crate::daemon::preflight::{self, MissingProgram, Preflight, UncountedProfile};
 use crate::daemon::unasked;
 use crate::domain::settings::Mode;
+use crate::domain::state::State;
 
 /// How long the last messages may take on a stopped terminal or a pipe that nobody reads.
 const LAST_WORDS: Duration = Duration::from_millis(400);
@@ -285,8 +286,13 @@ pub(super) fn conclude(
     context: &mut Context,
 ) -> Result<(), CliError> {
     match end {
-        End::Stopped => {
-            context.output.note("the daemon has stopped");
+        End::Stopped(state) => {
+            let output = &mut context.output;
+            if !silent && !output.quiet && !output.json {
+                summary(state, before).show(output)?;
+                output.flush()?;
+            }
+            output.note("the daemon has stopped");
             Ok(())
         }
         End::Interrupted => Err(CliError::new(
@@ -295,8 +301,7 @@ pub(super) fn conclude(
         )
         .hint("the next start adopts them: swarm start")),
         End::AtRest(rest, state) => {
-            let mut summary = Summary::of(state);
-            summary.without(&before.lock().unwrap_or_else(PoisonError::into_inner));
+            let summary = summary(state, before);
             let verdict = summary.verdict(*rest);
             if silent {
                 return verdict;
@@ -310,6 +315,13 @@ pub(super) fn conclude(
     }
 }
 
+/// What this run did.
+fn summary(state: &State, before: &Before) -> Summary {
+    let mut summary = Summary::of(state);
+    summary.without(&before.lock().unwrap_or_else(PoisonError::into_inner));
+    summary
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -321,7 +333,7 @@ mod tests {
         let rest = |rest| Ok(End::AtRest(rest, Box::default()));
         let failed = End::AtRest(Rest::NeedsPerson, Box::new(testkit::state()));
         let cases = [
-            (Ok(End::Stopped), 0),
+            (Ok(End::Stopped(Box::default())), 0),
             (Ok(End::Interrupted), 130),
             (rest(Rest::Idle), 0),
             (rest(Rest::NeedsPerson), 6),
