@@ -30,7 +30,7 @@ const MAX_INPUT: u64 = 1024 * 1024;
   $ swarm idea add -- \"--help should name the exit codes\"")]
 pub struct Add {
     /// What to do; `-` reads it from standard input. After `--` it may start with a dash. Without
-    /// it, `$VISUAL` or `$EDITOR` opens.
+    /// it, your editor opens: `$VISUAL`, `$EDITOR`, or else git's.
     pub text: Option<String>,
     /// Read an idea from this Markdown file, which may begin with front matter as in the inbox
     /// (after, tags, priority, profile, review). May be repeated; the ids are printed in order.
