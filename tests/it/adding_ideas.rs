@@ -148,6 +148,35 @@ fn kept(sandbox: &Sandbox) -> Vec<String> {
 }
 
 #[test]
+fn a_file_names_its_dependencies_by_number_too() {
+    let sandbox = Sandbox::ready();
+    sandbox.swarm(&["idea", "add", "One"]).ok();
+    sandbox.write("two.md", "---\nafter: [1]\n---\nTwo");
+    sandbox.swarm(&["idea", "add", "-f", "two.md"]).ok();
+    assert_eq!(sandbox.show("idea-002")["after"], json!(["idea-001"]));
+    sandbox.write(
+        ".swarm/inbox/three.md",
+        "---\nafter: [2, idea-1]\n---\nThree",
+    );
+    sandbox.write(".swarm/inbox/zero.md", "---\nafter: [9]\n---\nZero");
+    sandbox.configure(&json!({"mode": "semi-auto"}));
+    let daemon = sandbox.start();
+    sandbox.wait_for("the third idea", || {
+        (sandbox.ideas().len() == 3).then_some(())
+    });
+    assert_eq!(
+        sandbox.show("idea-003")["after"],
+        json!(["idea-002", "idea-001"])
+    );
+    sandbox.wait_status("the refusal of the other file", |status| {
+        status["warnings"]
+            .to_string()
+            .contains("there is no idea `9`")
+    });
+    daemon.stop();
+}
+
+#[test]
 fn without_variables_gits_editor_opens_but_not_the_repositorys() {
     let sandbox = Sandbox::ready();
     let editor = editor(&sandbox, r#"echo "From git's editor" >"$1""#);
