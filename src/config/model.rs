@@ -378,7 +378,8 @@ pub struct Checkpoints {
     /// Number of ideas done between two automatic checkpoints; 0 turns them off.
     #[schemars(range(min = 0, max = 10000))]
     pub periodic: u32,
-    /// Whether swarm creates a checkpoint each time autopilot starts.
+    /// Whether swarm creates a checkpoint before autopilot begins: the first time, and again after
+    /// semi-auto mode. A start or a resume alone is no such beginning.
     pub before_autopilot: bool,
     /// How many automatic checkpoints swarm keeps; it deletes the oldest first. Checkpoints that a
     /// person created stay until a person deletes them.

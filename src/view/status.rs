@@ -107,6 +107,8 @@ pub struct Outside {
     pub stalled: Option<(Timestamp, String)>,
     /// Without a daemon: the agents that keep running, and their ideas.
     pub left_running: Vec<(AgentId, IdeaId)>,
+    /// Without a daemon: the last one's process id, if it was killed.
+    pub killed: Option<u32>,
 }
 
 /// The target branch's commit at this moment.
@@ -129,6 +131,7 @@ pub fn status(state: &State, outside: Outside) -> StatusView {
         target: now,
         stalled,
         left_running,
+        killed,
     } = outside;
     let phase = match pid {
         Some(_) => state.swarm.phase,
@@ -168,8 +171,10 @@ pub fn status(state: &State, outside: Outside) -> StatusView {
                 .chain(after_a_start(needs_you(state)))
                 .collect(),
         },
-        warnings: still_running(&left_running)
+        warnings: killed
+            .map(was_killed)
             .into_iter()
+            .chain(still_running(&left_running))
             .chain(warnings(state, &now, stalled))
             .collect(),
         pause_reason: state.swarm.pause_reason.clone(),
@@ -177,6 +182,14 @@ pub fn status(state: &State, outside: Outside) -> StatusView {
         used_today: usage::today(state),
         rest: rest(state),
     }
+}
+
+fn was_killed(pid: u32) -> WarningView {
+    let message = format!(
+        "the daemon (pid {pid}) was killed, so nothing continues; nothing is lost, and the next \
+        start carries on"
+    );
+    WarningView::new("daemon", message).command("swarm start")
 }
 
 fn still_running(left: &[(AgentId, IdeaId)]) -> Option<WarningView> {

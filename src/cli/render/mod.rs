@@ -83,7 +83,7 @@ pub fn agents(output: &Output, agents: &[Value], now: Timestamp) -> Vec<String> 
         "PROGRESS",
         "WHEN",
     ];
-    let mut rows = Rows::new(output, &headings, &[2]);
+    let mut rows = Rows::new(output, &headings, &[2]).leave_out(&[3, 4, 5]);
     for agent in agents {
         let ended = agent.get("endedAt").is_some();
         let tone = if ended { Tone::Dim } else { Tone::Live };
@@ -117,7 +117,7 @@ pub fn progress(agent: &Value) -> String {
 /// The merge queue as a table.
 pub fn merges(output: &Output, merges: &[Value], now: Timestamp) -> Vec<String> {
     let headings = ["IDEA", "STATE", "AGENT", "COMMIT", "QUEUED", "REASON"];
-    let mut rows = Rows::new(output, &headings, &[5]);
+    let mut rows = Rows::new(output, &headings, &[5]).leave_out(&[3, 2, 4]);
     for merge in merges {
         let mut why = text(merge, "reason").to_owned();
         let files = texts(merge, "files").join(", ");
@@ -258,7 +258,7 @@ fn working(output: &Output, agents: &[Value], busy: &[Value], now: Timestamp) ->
         "PROGRESS",
         "STARTED",
     ];
-    let mut rows = Rows::new(output, &headings, &[2, 3]);
+    let mut rows = Rows::new(output, &headings, &[2, 3]).leave_out(&[4, 5, 6]);
     for agent in agents {
         let idea = busy.iter().find(|idea| idea["id"] == agent["ideaId"]);
         let content = idea.map_or("", |idea| text(idea, "content"));
