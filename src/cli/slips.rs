@@ -1,8 +1,8 @@
-//! Words that people type because another program has such a command or option, and what swarm calls
-//! it.
+//! Words that people type because another program has such a command or option, and what swarm
+//! calls it.
 //!
-//! Invariant: only a word that is no command or option of swarm comes here, and it stays a usage error: the
-//! person is told what to type, and nothing is run.
+//! Invariant: only a word that is no command or option of swarm comes here, and it stays a usage
+//! error: the person is told what to type, and nothing is run.
 
 use std::ffi::OsString;
 

@@ -88,10 +88,12 @@ pub fn set(
     };
     let text = edited(&mut sources, place, &file, &path, value);
     let layered = with_problems(layer(&sources), problems);
-    let layered = layered.map_err(|error| match was_valid {
-        true => SetError::Invalid(error),
-        false => SetError::InvalidBefore(error),
-    })?;
+    let refuse = if was_valid {
+        SetError::Invalid
+    } else {
+        SetError::InvalidBefore
+    };
+    let layered = layered.map_err(refuse)?;
     Ok(Change {
         layered,
         file,

@@ -356,8 +356,8 @@ mod tests {
     #[test]
     fn every_commit_that_no_landing_brought_is_shown() {
         let lost = (0..33).map(|number| {
-            let own = [25, 30].contains(&number);
-            json!({ "commit": format!("{number:040}"), "subject": format!("s{number}"), "own": own })
+            let (commit, own) = (format!("{number:040}"), [25, 30].contains(&number));
+            json!({ "commit": commit, "subject": format!("s{number}"), "own": own })
         });
         let preview = json!({ "checkpoint": "c", "commitsLost": lost.collect::<Vec<_>>() });
         let page = page(&preview, false).join("\n");

@@ -26,7 +26,7 @@ pub fn terminal_width() -> Option<u16> {
 /// A table under construction.
 pub struct Rows {
     headings: Vec<String>,
-    rows: Vec<Vec<(Tone, String)>>,
+    cells: Vec<Vec<(Tone, String)>>,
     gives_way: Vec<usize>,
     left_out: Vec<usize>,
     width: Option<u16>,
@@ -39,7 +39,7 @@ impl Rows {
     pub fn new(output: &Output, headings: &[&str], gives_way: &[usize]) -> Self {
         Self {
             headings: headings.iter().map(ToString::to_string).collect(),
-            rows: Vec::new(),
+            cells: Vec::new(),
             gives_way: gives_way.to_vec(),
             left_out: Vec::new(),
             width: output.width,
@@ -49,6 +49,7 @@ impl Rows {
 
     /// Columns that are left out, in this order, while the table is wider than the terminal. Those
     /// without any value go before them.
+    #[must_use]
     pub fn leave_out(mut self, columns: &[usize]) -> Self {
         self.left_out = columns.to_vec();
         self
@@ -57,14 +58,14 @@ impl Rows {
     /// Adds a row.
     pub fn row(&mut self, cells: &[(Tone, &str)]) {
         let cells = cells.iter().map(|(tone, text)| (*tone, safe(text)));
-        self.rows.push(cells.collect());
+        self.cells.push(cells.collect());
     }
 
     /// The table's lines, without spaces at their ends.
     pub fn lines(self) -> Vec<String> {
         let columns = self.columns();
         let mut table = self.empty_table(&columns);
-        for cells in &self.rows {
+        for cells in &self.cells {
             let cells = columns.iter().filter_map(|column| cells.get(*column));
             let cells: Vec<Cell> = cells.map(|(tone, text)| cell(*tone, text)).collect();
             let mut row = Row::from(cells);
@@ -115,7 +116,7 @@ impl Rows {
             return shown;
         };
         let is_empty = |column: &usize| {
-            let mut cells = self.rows.iter().filter_map(|row| row.get(*column));
+            let mut cells = self.cells.iter().filter_map(|row| row.get(*column));
             cells.all(|(_, text)| text.is_empty())
         };
         let empty = shown.iter().copied().filter(is_empty).collect::<Vec<_>>();
@@ -131,7 +132,7 @@ impl Rows {
 
     /// The width that a column needs, with the gap after it.
     fn needed(&self, column: usize) -> usize {
-        let cells = self.rows.iter().filter_map(|row| row.get(column));
+        let cells = self.cells.iter().filter_map(|row| row.get(column));
         let texts = cells.map(|(_, text)| text).chain(self.headings.get(column));
         let width = texts.map(|text| Span::raw(text).width()).max().unwrap_or(0);
         let is_cut = self.gives_way.contains(&column);

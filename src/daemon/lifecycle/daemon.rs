@@ -247,11 +247,15 @@ impl Daemon {
         }
         match ended {
             Ended::DiskFailed(why) => Err(DaemonError::DiskFailed(why)),
-            Ended::Cleanly { .. } => Ok(match notes.at_rest() {
-                Some((rest, state)) => End::AtRest(rest, state),
-                None => End::Stopped(Box::new(handle.read(State::clone))),
-            }),
+            Ended::Cleanly { .. } => Ok(clean_end(&notes, &handle)),
         }
+    }
+}
+
+fn clean_end(notes: &Notes, handle: &Handle) -> End {
+    match notes.at_rest() {
+        Some((rest, state)) => End::AtRest(rest, state),
+        None => End::Stopped(Box::new(handle.read(State::clone))),
     }
 }
 

@@ -154,8 +154,8 @@ pub(crate) fn version(environment: &[(OsString, OsString)]) -> Result<(u32, u32)
     Ok(version)
 }
 
-/// The editor that git would open for a person, as a line for `sh -c`; `None` if git names none. The
-/// repository's own settings do not count, because agents can change them.
+/// The editor that git would open for a person, as a line for `sh -c`; `None` if git names none.
+/// The repository's own settings do not count, because agents can change them.
 pub fn editor() -> Option<String> {
     let mut command = plain(&[]);
     match std::env::var_os("GIT_EDITOR") {

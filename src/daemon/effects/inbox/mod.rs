@@ -159,8 +159,8 @@ pub fn new_idea(idea: InboxIdea, inbox: Option<InboxFile>) -> Result<NewIdea, Ba
     })
 }
 
-/// The idea whose number this is: `13`, `idea-13`. What is an id itself, or nobody's number, stays as
-/// it is.
+/// The idea whose number this is: `13`, `idea-13`. What is an id itself, or nobody's number, stays
+/// as it is.
 fn meant(state: &State, typed: &IdeaId) -> IdeaId {
     let text = typed.as_str();
     let number = text.strip_prefix("idea-").unwrap_or(text).parse().ok();
