@@ -205,8 +205,7 @@ mod tests {
     #[test]
     fn the_commands_are_those_of_the_contract() {
         let paths: Vec<String> = all().into_iter().map(|(path, _)| path).collect();
-        let expected = "init, demo, start, attach, stop, status, idea add, idea list, \
-            idea show, \
+        let expected = "init, demo, start, attach, stop, status, idea add, idea list, idea show, \
             idea edit, idea retry, idea cancel, idea assign, idea hold, idea unhold, agent list, \
             agent show, agent logs, agent stop, agent redirect, agent say, pause, resume, merge \
             list, merge diff, merge approve, merge reject, merge retry, merge resolve, merge \

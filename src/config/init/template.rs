@@ -189,8 +189,9 @@ mod tests {
         assert_eq!(value["target"], fill.target);
         assert_eq!(value["agents"]["profiles"], fill.profiles);
         assert_eq!(value["qualityCommands"], json!(fill.quality_commands));
+        // `init` leaves keepIgnored at its default.
         let mut written = json!(fill.worktree);
-        written.as_object_mut().unwrap().remove("keepIgnored"); // it has no placeholder
+        written.as_object_mut().unwrap().remove("keepIgnored");
         assert_eq!(value["worktree"], written);
         for open in [
             "\"target\": null",
