@@ -422,7 +422,20 @@ fn message_line(message: &Value, in_queue: bool, now: Timestamp) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn a_setup_that_failed_says_when_it_runs_again() {
+        let now = clock::now();
+        let mut agent = json!({"phase": "preparing"});
+        assert_eq!(agent_words(&agent, now), "preparing its worktree");
+        agent["reason"] = "its setup failed".into();
+        assert_eq!(agent_words(&agent, now), "setup failed, running again");
+        agent["notBefore"] = json!(now.plus_millis(60_000));
+        assert_eq!(agent_words(&agent, now), "setup failed, again in 1 min");
+    }
 
     #[test]
     fn of_many_runs_the_last_ones_are_listed() {
