@@ -359,3 +359,31 @@ fn init_proposes_the_setup_and_the_local_files() {
         json!({"setup": ["npm ci"], "setupInputs": ["package-lock.json"], "copy": [".env"]})
     );
 }
+
+#[test]
+fn after_a_failed_setup_the_idea_begins_again_from_the_mended_target() {
+    let changes = json!({"checks": {"baseline": "off"}});
+    let sandbox = project(&changes);
+    let install = format!("grep -q broken lock.txt && exit 127; {INSTALL}");
+    configure(&sandbox, &install, &changes);
+    sandbox.write("lock.txt", "broken\n");
+    sandbox.commit("Break the lock file");
+    let id = sandbox.idea("cmp lock.txt deps/lock.txt || exit 1; write a.txt x; say COMPLETE");
+    let daemon = sandbox.start();
+    sandbox.wait_needs_you("paused");
+    sandbox.write("lock.txt", "two\n");
+    sandbox.commit("Mend the lock file");
+    sandbox.swarm(&["resume"]).ok();
+    let idea = sandbox.wait_idea(&id, "done");
+    assert_eq!((iterations(&sandbox), &idea["retryCount"]), (1, &json!(0)));
+    let ended = sandbox.swarm(&["agent", "show", "ed-001"]);
+    assert!(ended.stdout.contains("its setup failed"), "{ended}");
+    let log = sandbox.swarm(&["log"]);
+    assert!(
+        log.stdout
+            .contains("could not start; its idea is now pending: "),
+        "{log}"
+    );
+    daemon.stop();
+    sandbox.assert_repository_clean();
+}

@@ -238,10 +238,10 @@ impl Access {
     }
 
     /// `undo --dry-run --json`.
-    pub fn undo(&mut self) -> Result<Value, CliError> {
+    pub fn undo(&mut self, skip_landed: bool) -> Result<Value, CliError> {
         match self {
-            Self::Daemon(daemon) => daemon.get("undo"),
-            Self::Offline(paths) => to_value(&view::undo(&offline::read(paths)?)),
+            Self::Daemon(daemon) => daemon.get(&format!("undo?skipLanded={skip_landed}")),
+            Self::Offline(paths) => to_value(&view::undo(&offline::read(paths)?, skip_landed)),
         }
     }
 

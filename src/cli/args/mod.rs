@@ -76,7 +76,7 @@ pub enum Verb {
     Checkpoint(checkpoint::Checkpoint),
     /// Roll back to a checkpoint.
     Rollback(rollback::Rollback),
-    /// Take back your last rollback, cancellation or redirect.
+    /// Take back your last rollback, cancellation, approval or redirect.
     Undo(undo::Undo),
     /// List, test and approve hooks.
     #[command(subcommand)]

@@ -79,6 +79,7 @@ pub fn interest(event: &Event) -> Interest {
         | Event::MergeReleased(_)
         | Event::MergeApproved(_)
         | Event::MergeRejected(_)
+        | Event::ApprovalWithdrawn(_)
         | Event::MergeConflicted(_)
         | Event::ConflictSettled(_)
         | Event::ResolverFailed(_)

@@ -31,6 +31,19 @@ pub fn phase_words(view: &Value, key: &str) -> String {
     }
 }
 
+/// What an agent does now, and when a setup that failed is repeated.
+pub fn agent_words(agent: &Value, now: Timestamp) -> String {
+    let phase = phase_words(agent, "phase");
+    let failed = agent["phase"] == "preparing" && agent.get("reason").is_some();
+    if !failed {
+        return phase;
+    }
+    match time(agent, "notBefore").filter(|at| *at > now) {
+        Some(at) => format!("setup failed, again {}", clock::until(at, now)),
+        None => "setup failed, running again".to_owned(),
+    }
+}
+
 /// A merge's phase in words, and whether it waits.
 pub fn merge_words(view: &Value) -> String {
     let value = view.get("state").cloned().unwrap_or_default();
@@ -96,7 +109,7 @@ pub fn agents(output: &Output, agents: &[Value], now: Timestamp) -> Vec<String> 
         rows.row(&[
             (Tone::Plain, text(agent, "id")),
             (Tone::Plain, text(agent, "ideaId")),
-            (tone, &phase_words(agent, "phase")),
+            (tone, &agent_words(agent, now)),
             (Tone::Plain, &number(agent, "attempt").to_string()),
             (Tone::Plain, &number(agent, "iteration").to_string()),
             (Tone::Plain, &progress(agent)),
@@ -266,7 +279,7 @@ fn working(output: &Output, agents: &[Value], busy: &[Value], now: Timestamp) ->
             (Tone::Plain, text(agent, "id")),
             (Tone::Plain, text(agent, "ideaId")),
             (Tone::Plain, &title(content, MAX_TITLE)),
-            (Tone::Live, &phase_words(agent, "phase")),
+            (Tone::Live, &agent_words(agent, now)),
             (Tone::Plain, &number(agent, "iteration").to_string()),
             (Tone::Plain, &progress(agent)),
             (Tone::Dim, &when(agent, "startedAt", now)),
@@ -340,13 +353,14 @@ pub fn agent(output: &Output, agent: &Value, now: Timestamp) -> Vec<String> {
     let mut page = vec![format!(
         "{}  {}",
         output.paint(Tone::Strong, &one("id")),
-        output.paint(Tone::Live, &safe(&phase_words(agent, "phase")))
+        output.paint(Tone::Live, &safe(&agent_words(agent, now)))
     )];
     page.extend(fields(
         output,
         &[
             ("idea", one("ideaId")),
             ("outcome", one("end")),
+            ("reason", one("reason")),
             ("attempt", count("attempt")),
             ("iteration", count("iteration")),
             ("progress", progress(agent)),
@@ -408,7 +422,20 @@ fn message_line(message: &Value, in_queue: bool, now: Timestamp) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn a_setup_that_failed_says_when_it_runs_again() {
+        let now = clock::now();
+        let mut agent = json!({"phase": "preparing"});
+        assert_eq!(agent_words(&agent, now), "preparing its worktree");
+        agent["reason"] = "its setup failed".into();
+        assert_eq!(agent_words(&agent, now), "setup failed, running again");
+        agent["notBefore"] = json!(now.plus_millis(60_000));
+        assert_eq!(agent_words(&agent, now), "setup failed, again in 1 min");
+    }
 
     #[test]
     fn of_many_runs_the_last_ones_are_listed() {

@@ -255,9 +255,10 @@ pub(super) fn may_begin(
     };
     // A landing may have moved the target before the log says so.
     if !passed && !plan.state.is_pending(Effect::is_landing) {
+        let why = "the commit that it would start from has not passed the checks of the target";
         let end = End {
             keep_worktree: attempt.kept.is_some(),
-            ..End::keeping(AttemptEnd::Released, IdeaStatus::Pending, None)
+            ..End::keeping(AttemptEnd::Released, IdeaStatus::Pending, Some(why.into()))
         };
         plan.end(agent, end);
     }

@@ -8,7 +8,7 @@
 use super::attempt::outcomes;
 use super::attempt::run_end::{failure_of, is_stopped, run_ended};
 use super::baseline;
-use super::decision::{Plan, shorten};
+use super::decision::{End, Plan, shorten};
 use super::environment_faults::broken_commands::{self, CheckCommand, CheckedTree, CommandKind};
 use super::environment_faults::{nobodys_fault, release};
 use super::merge;
@@ -23,7 +23,7 @@ use crate::domain::outcome::{Failure, TreeSetup};
 use crate::domain::settings::Settings;
 use crate::domain::state::baseline::RUN_OWNER;
 use crate::domain::state::setup::SetupDue;
-use crate::domain::state::{Attempt, State};
+use crate::domain::state::{Attempt, AttemptEnd, IdeaStatus, State};
 use crate::domain::warning::WarningKind;
 
 /// Pauses before a failed command is repeated: a registry that cannot be reached for a moment must
@@ -214,6 +214,30 @@ fn failed(
             plan.move_attempt_until(agent, AttemptInput::Hold, not_before);
         }
         None => hold(plan, agent, command, how, end.last_words.as_deref()),
+    }
+}
+
+/// Ends the attempts whose setup has failed, when a person resumes the swarm: the person may have
+/// mended the target, so the next attempt starts from where it is then. Earlier work is kept, and
+/// its setup is repeated where it is.
+pub(super) fn start_over(plan: &mut Plan<'_>) {
+    let state = plan.state;
+    for (agent, attempt) in &state.agents {
+        let failed = attempt.setup.as_ref().is_some_and(|due| due.tries > 0);
+        if attempt.phase != AttemptPhase::Preparing
+            || attempt.ending.is_some()
+            || attempt.kept.is_some()
+            || !(failed || state.waits_for_command(attempt))
+            || state.is_under_way(agent, &attempt.idea)
+        {
+            continue;
+        }
+        let why = "its setup failed; the next attempt starts from the target as it is then";
+        let end = End {
+            keep_worktree: false,
+            ..End::keeping(AttemptEnd::Released, IdeaStatus::Pending, Some(why.into()))
+        };
+        plan.end(agent, end);
     }
 }
 

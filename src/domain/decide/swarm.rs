@@ -10,6 +10,7 @@ use super::checkpoints::rolling_back;
 use super::decision::{Plan, shorten};
 use super::environment_faults::broken_commands;
 use super::merge::outcomes;
+use super::setup;
 use crate::domain::event::{DaemonStarted, ModeSet, PauseLifted, PauseSet, SettingsLoaded};
 use crate::domain::lifecycle::{SwarmInput, SwarmPhase};
 use crate::domain::rejection::Rejection;
@@ -121,6 +122,7 @@ pub(super) fn resume(plan: &mut Plan<'_>) -> Result<(), Rejection> {
     provider::free(plan, |_| true);
     baseline::check_again(plan);
     if plan.state.swarm.paused {
+        setup::start_over(plan);
         plan.emit(PauseLifted {});
     }
     Ok(())

@@ -53,6 +53,7 @@ pub(super) fn claim(state: &mut State, at: Timestamp, claimed: &IdeaClaimed) {
 /// An attempt at its beginning, with what an earlier one left.
 fn begin_attempt(claimed: &IdeaClaimed, kept: Option<Box<Kept>>, at: Timestamp) -> Attempt {
     let session = provider::taken_up(kept.as_deref(), &claimed.profile);
+    let messages = kept.as_ref().map(|kept| kept.messages.clone());
     Attempt {
         idea: claimed.id.clone(),
         number: claimed.attempt,
@@ -88,9 +89,7 @@ fn begin_attempt(claimed: &IdeaClaimed, kept: Option<Box<Kept>>, at: Timestamp) 
         at_once: 0,
         feedback: kept.as_ref().and_then(|kept| kept.feedback.clone()),
         review: kept.as_ref().and_then(|kept| kept.review.clone()),
-        messages: kept
-            .as_ref()
-            .map_or_else(Vec::new, |kept| kept.messages.clone()),
+        messages: messages.unwrap_or_default(),
         heard: kept
             .as_deref()
             .map_or_else(Vec::new, |kept| heard_before(kept, at)),
@@ -102,6 +101,7 @@ fn begin_attempt(claimed: &IdeaClaimed, kept: Option<Box<Kept>>, at: Timestamp) 
         not_before: None,
         claimed_at: at,
         iteration_at: None,
+        before_review: 0,
         spent_ms: 0,
         session,
         own_session: None,

@@ -112,6 +112,7 @@ fn fold(state: &mut State, at: Timestamp, event: &Event) {
         Event::MergeReleased(released) => merge::release(state, released),
         Event::MergeApproved(approved) => merge::approve(state, at, approved),
         Event::MergeRejected(rejected) => merge::reject(state, at, rejected),
+        Event::ApprovalWithdrawn(withdrawn) => merge::withdraw(state, at, withdrawn),
         Event::MergeBuilt(built) => merge::build(state, built),
         Event::MergeConflicted(conflicted) => merge::meet_conflict(state, conflicted),
         Event::ConflictLaidOut(laid_out) => merge::lay_out(state, laid_out),

@@ -196,7 +196,7 @@ fn an_attempt_on_a_commit_that_was_not_checked_begins_anew() {
     targetSeen {branch: main, commit: 0002}
     ed-001 -> Starting
     end #3
-    attemptEnded {agent: ed-001, end: released, keepWorktree: false, status: pending}
+    attemptEnded {agent: ed-001, end: released, keepWorktree: false, message: the commit that it would start from has not passed the checks of the target, status: pending}
     ask #4 releaseWorktree w01
     ask #5 prepareBaseline main
     ");

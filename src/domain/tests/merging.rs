@@ -100,6 +100,7 @@ fn without_auto_merge_a_person_approves() {
         commit: None,
     });
     assert_snapshot!(s.then(), @r"
+    undoRecorded {action: {approval: {idea: idea-001, source: 1003}}}
     mergeApproved {id: idea-001, source: 1003}
     merge idea-001 -> Building
     ask #5 buildMerge idea-001 1003

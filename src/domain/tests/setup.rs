@@ -155,8 +155,68 @@ fn a_setup_that_fails_before_any_work_is_repeated_and_then_pauses_the_swarm() {
     assert_eq!(s.idea(1).status, IdeaStatus::Active, "no idea is to blame");
     s.restart();
     assert!(s.pending("setup").is_none());
-    s.command(Command::Resume).check(exit(0));
+    let failed = view::agent(&s.state, &agent(1)).unwrap();
+    assert_eq!(
+        failed.reason.as_deref(),
+        Some("its setup failed 3 times in a row")
+    );
+    s.command(Command::Resume).well_until("setup");
+    s.check(exit(0));
     assert!(s.pending("iteration").is_some() && s.state.warnings.is_empty());
+}
+
+#[test]
+fn after_a_pause_an_attempt_whose_setup_failed_begins_again_from_the_target_as_it_is() {
+    for code in [1, 127] {
+        let mut s = setting_up();
+        s.check(exit(code));
+        while s.state.swarm.phase != SwarmPhase::Paused {
+            s.wait_for_deadline().check(exit(code));
+        }
+        s.command(Command::Resume);
+        let ended = view::agent(&s.state, &agent(1)).unwrap();
+        assert_eq!(ended.end, Some(AttemptEnd::Released));
+        assert_eq!(
+            ended.reason.as_deref(),
+            Some("its setup failed; the next attempt starts from the target as it is then")
+        );
+        assert_eq!(s.idea(1).retry_count, 0, "no crash");
+        s.well_until("prepareWorktree");
+        s.answer(
+            "prepareWorktree",
+            WorktreePrepared {
+                base: oid(2),
+                head: oid(2),
+                ..prepared()
+            },
+        );
+        s.check(exit(0));
+        assert_eq!(s.attempt(2).base, Some(oid(2)));
+        assert!(s.pending("iteration").is_some());
+    }
+}
+
+#[test]
+fn earlier_work_stays_where_it_is_when_its_setup_fails() {
+    let mut s = complete();
+    s.answer("seal", sealed(5, true));
+    s.command(Command::StopAgent { id: agent(1) });
+    s.stop_delivered().check(RunEndKind::Stopped);
+    s.load(|settings| settings.setup = vec!["other".into()]);
+    s.well_until("setup").check(exit(127));
+    s.command(Command::Resume);
+    assert_eq!(s.attempt(2).phase, AttemptPhase::Preparing);
+    assert!(s.pending("setup").is_some());
+}
+
+#[test]
+fn a_setup_that_waits_to_be_repeated_says_when() {
+    let mut s = setting_up();
+    assert_eq!(view::agent(&s.state, &agent(1)).unwrap().reason, None);
+    s.check(exit(1));
+    let waits = view::agent(&s.state, &agent(1)).unwrap();
+    assert_eq!(waits.reason.as_deref(), Some("its setup failed"));
+    assert_eq!(waits.not_before, Some(s.now.plus_millis(10_000)));
 }
 
 #[test]

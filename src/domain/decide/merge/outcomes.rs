@@ -16,7 +16,7 @@ use crate::domain::decide::environment_faults::broken_commands::{
 };
 use crate::domain::decide::environment_faults::nobodys_fault;
 use crate::domain::decide::ideas::known;
-use crate::domain::decide::setup;
+use crate::domain::decide::{setup, undo};
 use crate::domain::effect::{self, Effect, SetupTree};
 use crate::domain::event::{
     self, ConflictSettled, IdeaLanded, MergeBuilt, MergeReleased, MergeReturned, TargetRewritten,
@@ -345,10 +345,16 @@ pub fn entry_of<'a>(
             idea.status.predicate()
         ),
         instead: Some(match idea.status {
-            IdeaStatus::Blocked
-            | IdeaStatus::Failed
-            | IdeaStatus::Timeout
-            | IdeaStatus::Cancelled => format!("swarm idea retry {id}"),
+            IdeaStatus::Cancelled => match undo::of_cancel(state, id) {
+                Some(undo) => format!(
+                    "take the cancellation back, with the work: {undo}; or start again from \
+                    nothing: swarm idea retry {id}"
+                ),
+                None => format!("swarm idea retry {id}"),
+            },
+            IdeaStatus::Blocked | IdeaStatus::Failed | IdeaStatus::Timeout => {
+                format!("swarm idea retry {id}")
+            }
             IdeaStatus::Active => "its agent is still working on it: swarm agent list".into(),
             IdeaStatus::Pending | IdeaStatus::Merging | IdeaStatus::Done => {
                 "list the queue: swarm merge list".into()
@@ -451,6 +457,9 @@ pub(crate) fn settle_target(plan: &mut Plan<'_>, choice: TargetChoice) -> Result
                 ask_end(plan, &entry.agent, attempt, Ending::Cancelled);
             }
         }
+    }
+    if choice == TargetChoice::Rebase {
+        review::withdraw_approvals(plan);
     }
     // Last: if the log contains only a part of this, the question is still open.
     plan.emit(TargetSettled {
