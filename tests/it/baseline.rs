@@ -213,6 +213,7 @@ fn work_that_is_finished_waits_for_a_target_that_somebody_broke() {
     let sandbox = Sandbox::ready();
     sandbox.configure(&json!({
         "qualityCommands": ["! test -e broken.txt"], "merge": {"autoMerge": false},
+        "checks": {"baseline": "require"},
     }));
     let id = sandbox.idea(SIMPLE);
     let daemon = sandbox.start();
