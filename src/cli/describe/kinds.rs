@@ -50,7 +50,6 @@ pub fn interest(event: &Event) -> Interest {
         Event::SignalSeen(seen) => signal_interest(&seen.signal),
         // The thing itself has an event of its own.
         Event::NoticeFailed(failed) => either(failed.again_at.is_none(), Story, Detail),
-        Event::BaselineStarted(_) => Story,
         Event::SetupStarted(started) => either(started.tree == SetupTree::Target, Story, Detail),
         Event::SetupPassed(passed) => either(passed.last, News, Detail),
         Event::BaselinePassed(passed) => either(passed.last, Story, Detail),
@@ -61,6 +60,7 @@ pub fn interest(event: &Event) -> Interest {
         | Event::PauseLifted(_)
         | Event::ModeSet(_)
         | Event::TargetRewritten(_)
+        | Event::BaselineStarted(_)
         | Event::BaselineFailed(_)
         | Event::TargetSettled(_)
         | Event::IdeaAdded(_)
