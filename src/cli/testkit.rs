@@ -312,6 +312,7 @@ fn baseline_events() -> Vec<Event> {
         Event::BaselineStarted(BaselineStarted {
             index: 0,
             run: run(),
+            command: Some("true".into()),
         }),
         Event::BaselinePassed(BaselinePassed {
             commit: oid(),
@@ -565,6 +566,7 @@ fn merge_events() -> Vec<Event> {
                 reason: "local changes are in the way".into(),
                 files: files(),
                 person: true,
+                target: false,
             }),
         }),
         Event::MergeReleased(MergeReleased { id: id() }),

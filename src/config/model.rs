@@ -322,7 +322,8 @@ impl Default for KeepIgnored {
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Checks {
     /// Whether the untouched target branch must pass the quality commands before an idea begins.
-    /// swarm checks it again when somebody else moves the branch or changes the commands.
+    /// swarm checks it again when somebody else moves the branch or changes the commands, and
+    /// before it blames finished work for a merge that fails.
     pub baseline: Baseline,
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::agent::{AgentView, live_agent};
-use super::baseline;
+use super::baseline::{self, BaselineView};
 use super::merge::{MergeView, merges};
 use super::needs_you::{NeedsYou, cut_off, needs_you};
 use super::no_daemon::after_a_start;
@@ -39,6 +39,10 @@ pub struct StatusView {
     pub last_seq: u64,
     /// The branch that work lands on.
     pub target: TargetView,
+    /// The check of the untouched target that is running now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub baseline: Option<BaselineView>,
     /// Slots for running agents.
     pub slots: SlotsView,
     /// The number of ideas in each status; every status is present.
@@ -152,6 +156,7 @@ pub fn status(state: &State, outside: Outside) -> StatusView {
                 TargetNow::Unknown | TargetNow::Gone => target.map(|target| target.commit.clone()),
             },
         },
+        baseline: pid.and_then(|_| baseline::running(state)),
         slots: SlotsView {
             used: state.slots_used(),
             max: settings.map_or(0, |settings| settings.max_parallel as usize),

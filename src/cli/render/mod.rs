@@ -156,6 +156,7 @@ pub fn merges(output: &Output, merges: &[Value], now: Timestamp) -> Vec<String> 
 /// The page of `status`. `busy` are the active and merging ideas, for their titles.
 pub fn status(output: &Output, status: &Value, busy: &[Value], now: Timestamp) -> Vec<String> {
     let mut page = vec![head(output, status), counts(output, status)];
+    page.extend(target_check(status, now));
     let agents = list(status, "agents");
     section(
         output,
@@ -237,6 +238,24 @@ pub fn head(output: &Output, status: &Value) -> String {
         parts.push(safe(page));
     }
     parts.join(" · ")
+}
+
+/// The check of the target that is running now; ideas and merges may be waiting for it.
+pub fn target_check(status: &Value, now: Timestamp) -> Option<String> {
+    let check = status.get("baseline").filter(|check| check.is_object())?;
+    let branch = text(status.get("target").unwrap_or(&Value::Null), "branch");
+    let command = match text(check, "command") {
+        "" => String::new(),
+        command => format!(": `{command}`"),
+    };
+    let since = time(check, "since").map_or_else(String::new, |since| {
+        format!(" (started {})", clock::ago(since, now))
+    });
+    let line = format!(
+        "checking {branch} at {}{command}{since}",
+        commit(text(check, "commit"))
+    );
+    Some(safe(&line))
 }
 
 /// The number of ideas in each status; without ideas, the next command.

@@ -38,7 +38,7 @@ pub fn draw(app: &mut App, frame: &mut Frame<'_>, now: Timestamp) {
     let area = frame.area();
     let buffer = frame.buffer_mut();
     app.output.width = Some(area.width);
-    let header = header(app, area.width);
+    let header = header(app, area.width, now);
     let notices = notices(app, area.width);
     let areas = divide(area, header.len(), notices.len(), app.page.is_none());
     put(buffer, areas.header, &header);
@@ -100,7 +100,7 @@ fn wrapped(lines: &[String], columns: u16) -> Vec<Line<'static>> {
         .collect()
 }
 
-fn header(app: &App, columns: u16) -> Vec<Line<'static>> {
+fn header(app: &App, columns: u16, now: Timestamp) -> Vec<Line<'static>> {
     if app.status.is_null() {
         return vec![Line::from("reading the daemon's state ...")];
     }
@@ -112,7 +112,9 @@ fn header(app: &App, columns: u16) -> Vec<Line<'static>> {
             counts = format!("{counts} · spent {} on {day} (UTC)", safe(&cost));
         }
     }
-    wrapped(&[render::head(&app.output, &app.status), counts], columns)
+    let mut lines = vec![render::head(&app.output, &app.status), counts];
+    lines.extend(render::target_check(&app.status, now));
+    wrapped(&lines, columns)
 }
 
 fn notices(app: &App, columns: u16) -> Vec<Line<'static>> {

@@ -12,6 +12,7 @@ use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::signal::Signal;
 use crate::domain::state::message::{self, Message};
+use crate::domain::state::setup::failures_after;
 use crate::domain::state::{
     Attempt, Ending, IdeaStatus, Kept, Learning, MergeEntry, Said, State, Task,
 };
@@ -225,6 +226,9 @@ pub(super) fn end_run(state: &mut State, at: Timestamp, ended: &RunEnded) {
     let of_run = |entry: &&mut MergeEntry| entry.run.as_ref() == Some(run);
     if let Some(entry) = state.queue.iter_mut().find(of_run) {
         entry.run = None;
+        if entry.setup.is_some() {
+            entry.setup_failures = failures_after(entry.setup_failures, &end.how);
+        }
         count_lost(&mut entry.lost_runs, end);
     }
 }

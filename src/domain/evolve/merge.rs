@@ -44,6 +44,7 @@ pub(super) fn queue(state: &mut State, at: Timestamp, queued: &MergeQueued) {
         verified: None,
         pre_merge: None,
         lost_runs: 0,
+        setup_failures: 0,
         conflict: None,
         laid_out: false,
         resolver_tries: 0,
@@ -85,6 +86,7 @@ pub(super) fn release(state: &mut State, released: &MergeReleased) {
         entry.held = false;
         entry.not_before = None;
         entry.waits = None;
+        entry.setup_failures = 0;
     });
 }
 

@@ -466,6 +466,7 @@ fn merge_samples() -> Vec<Event> {
                 reason: "local changes".into(),
                 files: files(),
                 person: true,
+                target: false,
             }),
         }),
         Event::MergeReleased(MergeReleased { id: id() }),
@@ -1029,6 +1030,7 @@ fn baseline_samples() -> Vec<Event> {
         Event::BaselineStarted(BaselineStarted {
             index: 0,
             run: run("baseline-1"),
+            command: None,
         }),
         Event::BaselinePassed(BaselinePassed {
             commit: oid(3),

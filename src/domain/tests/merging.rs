@@ -624,6 +624,7 @@ fn the_merge_worktree_has_one_user_also_after_a_torn_log() {
             reason: "no room".into(),
             files: vec![],
             person: true,
+            target: false,
         }),
     })]);
     s.restart();

@@ -347,11 +347,6 @@ fn the_merged_tree_is_set_up_before_it_is_checked() {
     "#);
     let mut s = complete();
     s.well_until("prepareVerify");
-    s.answer("prepareVerify", verify_ready()).check(exit(1));
-    let feedback = s.attempt(1).feedback.clone().unwrap();
-    assert!(feedback.merged && feedback.command == "install");
-    let mut s = complete();
-    s.well_until("prepareVerify");
     s.answer("prepareVerify", verify_ready());
     s.check(RunEndKind::Lost).answer("buildMerge", built(9, 1));
     s.answer("prepareVerify", verify_ready());
@@ -359,6 +354,66 @@ fn the_merged_tree_is_set_up_before_it_is_checked() {
     s.check(exit(127));
     assert_eq!(s.entry(1).phase, MergePhase::Queued);
     assert_eq!(s.state.swarm.phase, SwarmPhase::Paused);
+}
+
+/// The setup of the merged tree fails.
+fn fails_on_the_merged_tree(s: &mut Scenario) {
+    s.well_until("prepareVerify");
+    let failed = RunEnd {
+        last_words: Some("no network".into()),
+        ..RunEnd::new(exit(1))
+    };
+    s.answer("prepareVerify", verify_ready());
+    let setup = s.pending("setup").unwrap();
+    s.run_over(setup, failed);
+}
+
+#[test]
+fn a_setup_that_fails_on_the_merged_tree_is_repeated_and_then_asks_a_person() {
+    let mut s = complete();
+    let mut waits = Vec::new();
+    for failures in 1..=4 {
+        fails_on_the_merged_tree(&mut s);
+        assert_eq!(s.entry(1).setup_failures, failures);
+        let person = s.entry(1).waits.as_ref().unwrap().person;
+        assert_eq!(person, failures > 2, "{failures}");
+        let rest = if person {
+            Rest::NeedsPerson
+        } else {
+            Rest::Busy
+        };
+        assert_eq!(view::rest(&s.state), rest);
+        let before = s.now;
+        s.wait_for_deadline();
+        waits.push(s.now.since(before) / 1_000);
+    }
+    assert_eq!(waits, [10, 60, 600, 600]);
+    let attempt = s.attempt(1);
+    let cost = (attempt.iteration, attempt.returns);
+    assert_eq!(cost, (1, 0), "the work is not returned");
+    assert_eq!(s.state.swarm.phase, SwarmPhase::Running);
+    s.all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+}
+
+#[test]
+fn a_person_who_fixed_the_cause_has_the_setup_of_the_merged_tree_repeated_at_once() {
+    let mut s = complete();
+    for _ in 0..3 {
+        fails_on_the_merged_tree(&mut s);
+        if s.entry(1).setup_failures < 3 {
+            s.wait_for_deadline();
+        }
+    }
+    let need = &view::needs_you(&s.state)[0];
+    assert_snapshot!(need.message, @"the merge of idea-001 is waiting: the setup command `install` fails on the merged tree (exit code 1): no network. It failed 3 times in a row and is repeated every 10 min. The work stays as it is, and no iteration is spent. All output: .swarm/runs/r0006-idea-001-s1/. Fix the cause, or change worktree.setup in .swarm/config.json");
+    assert_eq!(need.commands[0], "swarm merge retry idea-001");
+    let id = IdeaId::numbered(1);
+    s.command(Command::RetryMerge { id });
+    fails_on_the_merged_tree(&mut s);
+    assert_eq!(s.entry(1).setup_failures, 1, "it counts anew");
+    s.wait_for_deadline().all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
 }
 
 #[test]

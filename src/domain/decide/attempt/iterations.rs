@@ -66,10 +66,10 @@ fn is_being_prepared(state: &State, agent: &AgentId) -> bool {
     state.is_pending(prepares)
 }
 
-/// Whether the account needed for the next iteration is held.
+/// Whether the account needed for the next iteration is held, or the target holds every iteration.
 pub(crate) fn must_wait(plan: &Plan<'_>, attempt: &Attempt, settings: &Settings) -> bool {
     let profile = settings.profile_of(attempt);
-    provider::is_held(plan.state, settings, profile, plan.now)
+    plan.state.holds_iterations() || provider::is_held(plan.state, settings, profile, plan.now)
 }
 
 /// Starts the iteration. If it is the attempt's first, the target must have passed its check, and

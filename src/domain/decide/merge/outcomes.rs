@@ -159,6 +159,7 @@ fn cannot(plan: &mut Plan<'_>, id: &IdeaId, failure: &Failure) {
         reason: shorten(&failure.message),
         files: vec![],
         person: true,
+        target: false,
     };
     plan.move_merge_waiting(id, MergeInput::Requeue, not_before, Some(waits));
 }
@@ -215,15 +216,7 @@ pub(crate) fn verify_over(
             let why = format!("the runner of `{command}` was killed {LOST_RUNS} times in a row");
             cannot(plan, id, &Failure::other(why));
         }
-        Some(how) if !stopped => {
-            let feedback = Feedback {
-                command: command.command.to_owned(),
-                how,
-                run: Some(run.clone()),
-                merged: true,
-            };
-            give_back(plan, entry, feedback);
-        }
+        Some(how) if !stopped => failed(plan, entry, run, command, (how, &end)),
         // Stopped or lost: not judged; built and verified again when the swarm continues.
         _ => {
             plan.move_merge(id, MergeInput::Requeue);
@@ -240,6 +233,60 @@ fn passed(plan: &mut Plan<'_>, id: &IdeaId, command: CheckCommand<'_>) {
         }
         (CommandKind::Setup, None) => {}
     }
+}
+
+/// A command failed on the merged tree. The agent is blamed only for a quality command that the
+/// target itself has passed.
+fn failed(
+    plan: &mut Plan<'_>,
+    entry: &MergeEntry,
+    run: &RunId,
+    command: CheckCommand<'_>,
+    (how, end): (String, &RunEnd),
+) {
+    match command.kind {
+        CommandKind::Setup => setup::failed_on_merge(plan, entry, run, command, (&how, end)),
+        CommandKind::Quality if is_unproven(plan.state, entry) => {
+            hold_for_target(plan, entry, command.command, &how);
+        }
+        CommandKind::Quality => {
+            let feedback = Feedback {
+                command: command.command.to_owned(),
+                how,
+                run: Some(run.clone()),
+                merged: true,
+            };
+            give_back(plan, entry, feedback);
+        }
+    }
+}
+
+/// Whether the target that it was merged with may itself be what fails.
+fn is_unproven(state: &State, entry: &MergeEntry) -> bool {
+    let checks = state
+        .settings
+        .as_deref()
+        .is_some_and(Settings::checks_baseline);
+    let passed = &state.swarm.baseline.passed;
+    let proven = entry.target.as_ref().is_some_and(|it| passed.contains(it));
+    checks && !proven
+}
+
+/// Keeps the work in the queue, approved as it is, until the target has passed its own check.
+fn hold_for_target(plan: &mut Plan<'_>, entry: &MergeEntry, command: &str, how: &str) {
+    let settings = plan.state.settings.as_deref();
+    let branch = settings.map_or("the target", |settings| &settings.target);
+    let reason = format!(
+        "`{command}` fails on the merged tree ({how}), and {branch} has not passed its own checks; \
+        the merge continues once it has"
+    );
+    let waits = Waits {
+        reason: shorten(&reason),
+        files: vec![],
+        person: false,
+        target: true,
+    };
+    plan.move_merge_waiting(&entry.idea, MergeInput::Requeue, None, Some(waits));
 }
 
 /// The merged tree failed: returns the work to its agent, a limited number of times.
@@ -285,6 +332,7 @@ pub(crate) fn landed(
                 reason: shorten(&reason),
                 files: few(&files),
                 person: true,
+                target: false,
             };
             let again = plan.now.plus_millis(CHECKOUT_WAIT_MS);
             plan.move_merge_waiting(id, MergeInput::Requeue, Some(again), Some(waits));
