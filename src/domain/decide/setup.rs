@@ -240,6 +240,8 @@ pub(super) fn start_over(plan: &mut Plan<'_>) {
         };
         plan.end(agent, end);
     }
+}
+
 /// A setup command failed on a merged tree. Whether the idea or the environment is to blame cannot
 /// be told, so the work stays in the queue: the command is repeated, and then a person is asked.
 pub(super) fn failed_on_merge(
