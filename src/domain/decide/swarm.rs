@@ -9,7 +9,7 @@ use super::budget::unpriced;
 use super::checkpoints::rolling_back;
 use super::decision::{Plan, shorten};
 use super::environment_faults::broken_commands;
-use super::merge::outcomes;
+use super::merge::commands;
 use super::setup;
 use crate::domain::event::{DaemonStarted, ModeSet, PauseLifted, PauseSet, SettingsLoaded};
 use crate::domain::lifecycle::{SwarmInput, SwarmPhase};
@@ -31,7 +31,7 @@ pub(super) fn started(plan: &mut Plan<'_>, version: &str, counters: Option<Count
     provider::free(plan, |hold| {
         hold.until.is_none() && hold.kind == HoldKind::Login
     });
-    outcomes::look_again(plan);
+    commands::look_again(plan);
     baseline::check_again(plan);
 }
 

@@ -406,7 +406,12 @@ fn a_person_who_fixed_the_cause_has_the_setup_of_the_merged_tree_repeated_at_onc
         }
     }
     let need = &view::needs_you(&s.state)[0];
-    assert_snapshot!(need.message, @"the merge of idea-001 is waiting: the setup command `install` fails on the merged tree (exit code 1): no network. It failed 3 times in a row and is repeated every 10 min. The work stays as it is, and no iteration is spent. All output: .swarm/runs/r0006-idea-001-s1/. Fix the cause, or change worktree.setup in .swarm/config.json");
+    let expected = "the merge of idea-001 is waiting: the setup command `install` fails on the \
+        merged tree (exit code 1): no network. It failed 3 times in a row and is repeated every 10 \
+        min. The work stays as it is, and no iteration is spent. All output: \
+        .swarm/runs/r0006-idea-001-s1/. Fix the cause, or change worktree.setup in \
+        .swarm/config.json";
+    assert_eq!(need.message, expected);
     assert_eq!(need.commands[0], "swarm merge retry idea-001");
     let id = IdeaId::numbered(1);
     s.command(Command::RetryMerge { id });

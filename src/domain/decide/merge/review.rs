@@ -4,7 +4,7 @@
 //! Invariant: an approval is for one commit of the branch. The merge may be built on any later
 //! target; a new commit of the branch waits for review again.
 
-use super::outcomes::entry_of;
+use super::commands::entry_of;
 use crate::domain::attention::worktree_path;
 use crate::domain::decide::attempt::outcomes::ask_end;
 use crate::domain::decide::decision::Plan;
