@@ -3,7 +3,8 @@
 //! blamed on the work.
 //!
 //! Invariant: under `checks.baseline: "require"`, no first iteration begins on a commit of the
-//! target that has not passed, and none at all while a merge waits. A run that was stopped, or whose runner was killed, is no result.
+//! target that has not passed, and none at all while a merge waits. A run that was stopped is no
+//! result, nor is one whose runner was killed.
 //! `advance` calls [`check`] and [`may_begin`]; claiming asks the state.
 
 use super::attempt::claim;
