@@ -212,6 +212,8 @@ pub struct CommitLine {
     pub commit: String,
     /// The first line of its message.
     pub subject: String,
+    /// Whether no landing of swarm brought it: a person's own commit, for example.
+    pub own: bool,
 }
 
 /// An agent that a rollback would stop.

@@ -290,6 +290,16 @@ pub struct ReportQuery {
     pub since: Option<Timestamp>,
 }
 
+/// Which action an undo is about.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct UndoQuery {
+    /// Skip approvals whose work has landed, which cannot be taken back.
+    #[serde(default)]
+    pub skip_landed: bool,
+}
+
 /// Options of a clean.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

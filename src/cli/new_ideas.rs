@@ -15,6 +15,7 @@ use super::output::terminal::can_ask;
 use crate::daemon::effects::inbox::new_idea;
 use crate::daemon::effects::inbox::parse::{MAX_INBOX_BYTES, parse};
 use crate::domain::command::NewIdea;
+use crate::git;
 
 /// An idea and the file that it comes from.
 pub struct Draft {
@@ -71,8 +72,9 @@ pub fn edit() -> Result<(Draft, TempPath), CliError> {
             .hint("or a file: swarm idea add -f FILE.md"));
     }
     let editor = editor().ok_or_else(|| {
-        CliError::refused("TEXT is missing, and neither $VISUAL nor $EDITOR names an editor")
-            .hint("give the text: swarm idea add \"...\"")
+        CliError::refused("TEXT is missing, and git names no editor either (git var GIT_EDITOR)")
+            .hint("name one: export EDITOR=nano")
+            .hint("or give the text: swarm idea add \"...\"")
     })?;
     let file = tempfile::Builder::new()
         .prefix("swarm-idea-")
@@ -111,10 +113,12 @@ pub fn keep(mut error: CliError, file: TempPath) -> CliError {
     }
 }
 
+/// `$VISUAL` or `$EDITOR`, else what git would open: `core.editor`, or the system's default.
 fn editor() -> Option<String> {
     let named = ["VISUAL", "EDITOR"].map(|name| std::env::var(name).ok());
     let mut named = named.into_iter().flatten();
-    named.find(|command| !command.trim().is_empty())
+    let named = named.find(|command| !command.trim().is_empty());
+    named.or_else(git::editor)
 }
 
 /// The variable may hold arguments too, as in `code --wait`, so a shell reads it.

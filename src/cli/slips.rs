@@ -1,7 +1,8 @@
-//! Words that people type because another program has such a command, and what swarm calls it.
+//! Words that people type because another program has such a command or option, and what swarm
+//! calls it.
 //!
-//! Invariant: only a word that is no command of swarm comes here, and it stays a usage error: the
-//! person is told what to type, and nothing is run.
+//! Invariant: only a word that is no command or option of swarm comes here, and it stays a usage
+//! error: the person is told what to type, and nothing is run.
 
 use std::ffi::OsString;
 
@@ -13,7 +14,7 @@ use super::error::{CliError, Kind};
 type Slip = (&'static [&'static str], &'static [&'static str]);
 
 /// What is typed as a command.
-const COMMANDS: [Slip; 17] = [
+const COMMANDS: [Slip; 20] = [
     (
         &["ls", "list", "ideas"],
         &["list the ideas: swarm idea list"],
@@ -83,6 +84,18 @@ const COMMANDS: [Slip; 17] = [
             "see what waits to land: swarm merge list",
             "say that a conflict is resolved: swarm merge resolve ID",
         ],
+    ),
+    (
+        &["approve", "accept"],
+        &["approve work, so that it lands: swarm merge approve ID"],
+    ),
+    (
+        &["reject"],
+        &["send work back to its agent: swarm merge reject ID \"WHY\""],
+    ),
+    (
+        &["diff"],
+        &["see what an idea would change: swarm merge diff ID"],
     ),
     (&["version"], &["print the version: swarm --version"]),
 ];
@@ -163,11 +176,54 @@ const SUBCOMMANDS: [(&str, Slip); 12] = [
     ),
 ];
 
-/// What to type instead, where the command is a common slip.
+/// What is typed as an option of a command.
+const OPTIONS: [(&str, Slip); 2] = [
+    (
+        "log",
+        (
+            &["-f", "--follow"],
+            &[
+                "follow every event: swarm events --follow",
+                "watch the swarm: swarm attach",
+            ],
+        ),
+    ),
+    (
+        "log",
+        (
+            &["--agent"],
+            &[
+                "see an agent's output: swarm agent logs ID",
+                "see an agent's events: swarm events --agent ID",
+            ],
+        ),
+    ),
+];
+
+/// What to type instead, where the command or the option is a common slip.
 pub(super) fn correct(error: &clap::Error, args: &[OsString]) -> Option<CliError> {
-    if error.kind() != ErrorKind::InvalidSubcommand {
-        return None;
+    if error.kind() == ErrorKind::UnknownArgument {
+        correct_option(error, args)
+    } else if error.kind() == ErrorKind::InvalidSubcommand {
+        correct_command(error, args)
+    } else {
+        None
     }
+}
+
+fn correct_option(error: &clap::Error, args: &[OsString]) -> Option<CliError> {
+    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    let (command, (_, hints)) = OPTIONS.iter().find(|(command, (words, _))| {
+        words.contains(&option.as_str()) && args.iter().skip(1).any(|arg| **arg == **command)
+    })?;
+    let message = format!("`swarm {command}` has no option `{option}`");
+    let unknown = CliError::new(Kind::Usage, message);
+    Some(hints.iter().fold(unknown, |error, hint| error.hint(*hint)))
+}
+
+fn correct_command(error: &clap::Error, args: &[OsString]) -> Option<CliError> {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
         return None;
     };
@@ -206,7 +262,8 @@ mod tests {
     fn every_slip_is_answered_with_commands_that_can_be_typed() {
         let top = COMMANDS.map(|slip| ("swarm".to_owned(), slip));
         let below = SUBCOMMANDS.map(|(group, slip)| (format!("swarm {group}"), slip));
-        for (path, (words, hints)) in top.iter().chain(&below) {
+        let options = OPTIONS.map(|(command, slip)| (format!("swarm {command}"), slip));
+        for (path, (words, hints)) in top.iter().chain(&below).chain(&options) {
             for word in *words {
                 let found = answer(&format!("{path} {word} 3"));
                 let found = found.unwrap_or_else(|| panic!("{path} {word}"));
@@ -232,6 +289,8 @@ mod tests {
     fn a_slip_is_seen_behind_options_and_other_words_are_not() {
         assert!(answer("swarm --json -C ls ls").is_some());
         assert!(answer("swarm -C x idea ls").is_some());
+        assert!(answer("swarm log --agent=ed-001").is_some());
+        assert!(answer("swarm agent log").is_some());
         assert!(answer("swarm fly").is_none());
         assert!(answer("swarm idea logs").is_none());
         assert!(answer("swarm idea show").is_none());

@@ -6,19 +6,19 @@ use crate::domain::attention::{NeedKey, NoticeKind};
 use crate::domain::command::{IdeaEdit, NewIdea, TargetChoice};
 use crate::domain::effect::{self, ConflictLevel, Effect, Purpose, Saved, SetupTree};
 use crate::domain::event::{
-    AgentRedirected, AttemptEnded, AttemptMoved, AttemptSealed, BaselineCleared, BaselineFailed,
-    BaselinePassed, BaselineReady, BaselineStarted, CancelUndone, CheckpointDeleted,
-    CheckpointMade, ClockWentBack, ConflictLaidOut, ConflictSettled, DaemonStarted, EffectFinished,
-    EffectRequested, EndingAsked, Event, GateFailed, GatePassed, GateStarted, HookApproved,
-    HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut, IdeaAdded,
-    IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried,
-    IdeaUnheld, IterationJudged, IterationStarted, Learned, LostEvents, Mark, MergeApproved,
-    MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased,
-    MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan, NightEnded,
-    NoticeDelivered, NoticeFailed, PauseLifted, PauseSet, PhaseChanged, RedirectUndone, RepairWay,
-    ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack,
-    RoomAwaited, RunEnded, RunStarted, SettingsLoaded, SetupPassed, SetupStarted, SignalSeen,
-    StateRepaired, StateRestored, TargetRewritten, TargetSeen, TargetSettled, TaskSet,
+    AgentRedirected, ApprovalWithdrawn, AttemptEnded, AttemptMoved, AttemptSealed, BaselineCleared,
+    BaselineFailed, BaselinePassed, BaselineReady, BaselineStarted, CancelUndone,
+    CheckpointDeleted, CheckpointMade, ClockWentBack, ConflictLaidOut, ConflictSettled,
+    DaemonStarted, EffectFinished, EffectRequested, EndingAsked, Event, GateFailed, GatePassed,
+    GateStarted, HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted,
+    HookTimedOut, IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaHeld,
+    IdeaLanded, IdeaRetried, IdeaUnheld, IterationJudged, IterationStarted, Learned, LostEvents,
+    Mark, MergeApproved, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeRejected,
+    MergeReleased, MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan,
+    NightEnded, NoticeDelivered, NoticeFailed, PauseLifted, PauseSet, PhaseChanged, RedirectUndone,
+    RepairWay, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped,
+    RolledBack, RoomAwaited, RunEnded, RunStarted, SettingsLoaded, SetupPassed, SetupStarted,
+    SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen, TargetSettled, TaskSet,
     UndoRecorded, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared, WarningRaised,
     WorkRescued, WorkSaved, WorktreeReady,
 };
@@ -312,6 +312,7 @@ fn baseline_events() -> Vec<Event> {
         Event::BaselineStarted(BaselineStarted {
             index: 0,
             run: run(),
+            command: Some("true".into()),
         }),
         Event::BaselinePassed(BaselinePassed {
             commit: oid(),
@@ -565,6 +566,7 @@ fn merge_events() -> Vec<Event> {
                 reason: "local changes are in the way".into(),
                 files: files(),
                 person: true,
+                target: false,
             }),
         }),
         Event::MergeReleased(MergeReleased { id: id() }),
@@ -578,6 +580,15 @@ fn merge_events() -> Vec<Event> {
             source: oid(),
             why: "add a test".into(),
             edited: false,
+            renewed: true,
+        }),
+        Event::ApprovalWithdrawn(ApprovalWithdrawn {
+            id: id(),
+            undoes: Some(7),
+        }),
+        Event::ApprovalWithdrawn(ApprovalWithdrawn {
+            id: id(),
+            undoes: None,
         }),
         Event::MergeBuilt(MergeBuilt {
             id: id(),

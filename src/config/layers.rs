@@ -281,11 +281,29 @@ fn merged(layers: &[Layer]) -> (Value, BTreeMap<String, Origin>) {
         merge(&mut merged, &layer.value);
         leaves(&layer.value, "", &mut |key, value| {
             if !value.as_object().is_some_and(Map::is_empty) {
+                forget_replaced(&mut origins, key);
                 origins.insert(key.to_owned(), layer.origin.clone());
             }
         });
     }
     (merged, origins)
+}
+
+/// Removes the sources of what a value of this key replaces: one value in place of an object, or an
+/// object in place of a value.
+fn forget_replaced(origins: &mut BTreeMap<String, Origin>, key: &str) {
+    for around in std::iter::successors(parent(key), |key| parent(key)) {
+        origins.remove(around);
+    }
+    let below = format!("{key}.");
+    let replaced = origins.range(below.clone()..);
+    let replaced: Vec<String> = replaced
+        .map(|(key, _)| key.clone())
+        .take_while(|key| key.starts_with(&below))
+        .collect();
+    for key in replaced {
+        origins.remove(&key);
+    }
 }
 
 fn finish(layers: &[Layer], mut problems: Vec<Problem>) -> Result<Layered, ConfigError> {

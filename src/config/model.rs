@@ -322,7 +322,8 @@ impl Default for KeepIgnored {
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Checks {
     /// Whether the untouched target branch must pass the quality commands before an idea begins.
-    /// swarm checks it again when somebody else moves the branch or changes the commands.
+    /// swarm checks it again when somebody else moves the branch or changes the commands, and
+    /// before it blames finished work for a merge that fails.
     pub baseline: Baseline,
 }
 
@@ -378,7 +379,8 @@ pub struct Checkpoints {
     /// Number of ideas done between two automatic checkpoints; 0 turns them off.
     #[schemars(range(min = 0, max = 10000))]
     pub periodic: u32,
-    /// Whether swarm creates a checkpoint each time autopilot starts.
+    /// Whether swarm creates a checkpoint before autopilot begins: the first time, and again after
+    /// semi-auto mode. A start or a resume alone is no such beginning.
     pub before_autopilot: bool,
     /// How many automatic checkpoints swarm keeps; it deletes the oldest first. Checkpoints that a
     /// person created stay until a person deletes them.

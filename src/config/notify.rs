@@ -116,6 +116,15 @@ impl Webhook {
         Some(kinds.filter_map(|kind| NoticeKind::named(kind)).collect())
     }
 
+    /// The environment variables that the address and the headers name, each once.
+    pub fn variables(&self) -> BTreeSet<&str> {
+        let texts = std::iter::once(&self.url).chain(self.headers.values());
+        let parts = texts.flat_map(|text| text.split("${").skip(1));
+        parts
+            .filter_map(|part| Some(part.split_once('}')?.0))
+            .collect()
+    }
+
     /// Problems that can be seen without the environment, each with its key below `notify.webhook`.
     pub(super) fn problems(&self) -> Vec<(String, String)> {
         let url = if is_variable(&self.url) {
@@ -314,5 +323,17 @@ mod tests {
             ..webhook
         };
         assert_eq!(variable.problems(), []);
+        assert_eq!(Vec::from_iter(variable.variables()), ["URL"]);
+    }
+
+    #[test]
+    fn every_variable_is_named_once() {
+        let webhook = Webhook {
+            url: "https://x/${B}/${A}".into(),
+            headers: [("X".to_owned(), "${B} ${C}".to_owned())].into(),
+            kinds: None,
+            allow_http: false,
+        };
+        assert_eq!(Vec::from_iter(webhook.variables()), ["A", "B", "C"]);
     }
 }

@@ -40,9 +40,12 @@ pub struct Change {
 /// Why a value cannot be set.
 #[derive(Debug, thiserror::Error)]
 pub enum SetError {
-    /// The configuration would be invalid.
+    /// The change would make the configuration invalid.
     #[error(transparent)]
-    Invalid(#[from] ConfigError),
+    Invalid(ConfigError),
+    /// The configuration is invalid without the change too.
+    #[error(transparent)]
+    InvalidBefore(ConfigError),
     /// The environment names no place for the person's own file.
     #[error("there is no directory for your own configuration: HOME is not set")]
     NoPlace,
@@ -67,6 +70,7 @@ pub fn set(
     let user_name = user.as_ref().map(|path| for_people(path, &environment));
     let (mut sources, problems) = sources(swarm_dir, environment);
     let known = layer(&sources).map(|layered| layered.config.redacted());
+    let was_valid = known.is_ok() && problems.is_empty();
     let path = path_of(&known.unwrap_or_default(), key);
     let (file, target) = match place {
         Place::Shared | Place::Local => {
@@ -83,7 +87,13 @@ pub fn set(
         ),
     };
     let text = edited(&mut sources, place, &file, &path, value);
-    let layered = with_problems(layer(&sources), problems)?;
+    let layered = with_problems(layer(&sources), problems);
+    let refuse = if was_valid {
+        SetError::Invalid
+    } else {
+        SetError::InvalidBefore
+    };
+    let layered = layered.map_err(refuse)?;
     Ok(Change {
         layered,
         file,
@@ -227,6 +237,48 @@ mod tests {
         let new = text.replace("autopilot", "semi-auto");
         assert_eq!(fs::read_to_string(&file).unwrap(), new);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    /// The keys of the change that another source overrides.
+    fn overridden(dir: &TempDir, place: Place, key: &str, value: &Value) -> Vec<(String, String)> {
+        let change = set(Some(dir.path()), home(dir), place, key, value).unwrap();
+        let found = change.layered.overridden(key, value, &change.file);
+        change.write().unwrap();
+        found
+    }
+
+    #[test]
+    fn only_what_another_source_overrides_has_no_effect() {
+        let dir = TempDir::new().unwrap();
+        let text = r#"{"agents": {"profiles": {"ed": {"adapter": "demo"}}}}"#;
+        fs::write(dir.path().join("config.json"), text).unwrap();
+        let shared = |key, value| overridden(&dir, Place::Shared, key, &value);
+        let local = |key, value| overridden(&dir, Place::Local, key, &value);
+        let own = |key, value| overridden(&dir, Place::User, key, &value);
+        let by_local = |key: &str| (key.to_owned(), "config.local.json".to_owned());
+        assert_eq!(
+            shared(
+                "agents.profiles.big",
+                json!({"adapter": "claude", "args": ["x"]})
+            ),
+            []
+        );
+        assert_eq!(shared("notify.webhook", json!("https://a/")), []);
+        let object = json!({"url": "https://b/", "headers": {"A": "b"}});
+        assert_eq!(local("notify.webhook", object), []);
+        let again = shared("notify.webhook", json!("https://c/"));
+        let both = format!("{again:?}");
+        assert_eq!(again.len(), 1, "{both}");
+        assert!(
+            both.contains("config.local.json") && !both.contains("config.json\""),
+            "{both}"
+        );
+        assert_eq!(local("notify.webhook", json!("https://d/")), []);
+        assert_eq!(shared("hooks.pre-merge", json!("a.sh")), []);
+        assert_eq!(local("agents.maxParallel", json!(2)), []);
+        let limits = json!({"maxParallel": 3, "timeoutMinutes": 9});
+        assert_eq!(own("agents", limits), [by_local("agents.maxParallel")]);
+        assert_eq!(own("budget.usdPerDay", json!(5)), []);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! Invariant: never shows the values of `env`, nor the address and headers of the webhook.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
@@ -54,6 +54,33 @@ impl Layered {
         let mut around = std::iter::successors(Some(key), |key| parent(key));
         let given = around.find_map(|key| self.origins.get(key));
         given.cloned().unwrap_or(Origin::Default)
+    }
+
+    /// The sources of everything within `key`, for people; if nothing within it has one, the source
+    /// of an enclosing key.
+    pub fn sources_within(&self, key: &str) -> BTreeSet<String> {
+        let below = format!("{key}.");
+        let within = self.origins.iter();
+        let within = within.filter(|(other, _)| *other == key || other.starts_with(&below));
+        let found: BTreeSet<String> = within.map(|(_, origin)| origin.to_string()).collect();
+        if found.is_empty() {
+            return [self.origin(key).to_string()].into();
+        }
+        found
+    }
+
+    /// The keys of `value`, set as `key` in `file`, that another source overrides, each with those
+    /// sources.
+    pub fn overridden(&self, key: &str, value: &Value, file: &str) -> Vec<(String, String)> {
+        let mut found = Vec::new();
+        leaves(value, key, &mut |key, _| {
+            let sources = self.sources_within(key);
+            if !sources.contains(file) {
+                let others: Vec<String> = sources.into_iter().collect();
+                found.push((key.to_owned(), others.join(", ")));
+            }
+        });
+        found
     }
 
     /// Problems that stop agents from running although the configuration is valid: see

@@ -89,7 +89,7 @@ pub struct Settings {
     /// Landings between automatic checkpoints; 0 for none.
     #[serde(default, skip_serializing_if = "is_default")]
     pub checkpoint_every: u32,
-    /// Whether a checkpoint is made each time autopilot starts.
+    /// Whether a checkpoint is made when autopilot begins: first of all, and after semi-auto mode.
     #[serde(default, skip_serializing_if = "is_default")]
     pub checkpoint_before_autopilot: bool,
     /// Number of automatic checkpoints that are kept.

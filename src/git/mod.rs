@@ -36,6 +36,7 @@ mod resolution;
 mod worktree;
 
 pub use error::GitError;
+pub use exec::command::editor;
 pub use exec::config_guard::Setting;
 pub use exec::special_files::read as read_plain;
 pub use git2::Oid;

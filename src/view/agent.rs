@@ -78,7 +78,11 @@ pub struct AgentView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub session: Option<String>,
-    /// When its next iteration may start at the earliest.
+    /// Why it waits or ended, if something went wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub reason: Option<String>,
+    /// When its next iteration, or a setup that failed, may start at the earliest.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = Option<String>)]
     pub not_before: Option<Timestamp>,
@@ -128,14 +132,35 @@ pub(super) fn live_agent(id: &AgentId, attempt: &Attempt) -> AgentView {
             .session
             .as_ref()
             .map(|session| session.id.to_string()),
-        not_before: attempt
-            .not_before
-            .filter(|_| attempt.phase == AttemptPhase::Backoff),
+        reason: failed_setup(attempt),
+        not_before: attempt.not_before.filter(|_| {
+            let setup = failed_setup(attempt).is_some();
+            setup || attempt.phase == AttemptPhase::Backoff
+        }),
         used: usage::any_used(&usage::by_attempt(attempt)),
     }
 }
 
-fn ended_agent(id: &AgentId, ended: &EndedAttempt) -> AgentView {
+/// What keeps an attempt from its first iteration.
+fn failed_setup(attempt: &Attempt) -> Option<String> {
+    let due = attempt.setup.as_ref()?;
+    let failed = attempt.phase == AttemptPhase::Preparing && due.tries > 0;
+    failed.then(|| match due.tries {
+        1 => "its setup failed".to_owned(),
+        tries => format!("its setup failed {tries} times in a row"),
+    })
+}
+
+/// Why an attempt ended, as its idea's history has it.
+fn why_ended(state: &State, ended: &EndedAttempt) -> Option<String> {
+    let released = ended.end == AttemptEnd::Released;
+    let idea = state.ideas.get(&ended.idea).filter(|_| released)?;
+    let mut lines = idea.audit.iter().rev();
+    let line = lines.find(|line| line.at == ended.ended_at && line.what == "released")?;
+    (!line.detail.is_empty()).then(|| line.detail.clone())
+}
+
+fn ended_agent(state: &State, id: &AgentId, ended: &EndedAttempt) -> AgentView {
     let phase = match ended.end {
         AttemptEnd::Merged | AttemptEnd::NothingToMerge => AttemptPhase::Merged,
         AttemptEnd::Blocked | AttemptEnd::Failed | AttemptEnd::TimedOut => AttemptPhase::Failed,
@@ -166,6 +191,7 @@ fn ended_agent(id: &AgentId, ended: &EndedAttempt) -> AgentView {
         said: said(&ended.heard, Some(ended.end)),
         redirected_to: None,
         session: ended.session.as_ref().map(ToString::to_string),
+        reason: why_ended(state, ended),
         not_before: None,
         used: usage::any_used(&ended.used),
     }
@@ -191,7 +217,12 @@ fn said(heard: &[Message], ended: Option<AttemptEnd>) -> Vec<MessageView> {
 /// One agent, running or ended; `None` if there is no such agent.
 pub fn agent(state: &State, id: &AgentId) -> Option<AgentView> {
     let live = state.agents.get(id).map(|attempt| live_agent(id, attempt));
-    live.or_else(|| state.ended.get(id).map(|ended| ended_agent(id, ended)))
+    live.or_else(|| {
+        state
+            .ended
+            .get(id)
+            .map(|ended| ended_agent(state, id, ended))
+    })
 }
 
 /// All agents, oldest first.
@@ -200,7 +231,8 @@ pub fn agents(state: &State) -> Vec<AgentView> {
         .agents
         .iter()
         .map(|(id, attempt)| live_agent(id, attempt));
-    let ended = state.ended.iter().map(|(id, ended)| ended_agent(id, ended));
+    let ended = state.ended.iter();
+    let ended = ended.map(|(id, ended)| ended_agent(state, id, ended));
     let mut all: Vec<AgentView> = live.chain(ended).collect();
     all.sort_by(|a, b| (a.started_at, &a.id).cmp(&(b.started_at, &b.id)));
     all

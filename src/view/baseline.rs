@@ -1,9 +1,42 @@
 //! What people are told about the check of the untouched target.
 
+use serde::Serialize;
+use utoipa::ToSchema;
+
 use super::WarningView;
 use crate::domain::attention::{baseline_failure, baseline_output};
+use crate::domain::ids::Oid;
 use crate::domain::settings::BaselineMode;
 use crate::domain::state::State;
+use crate::domain::time::Timestamp;
+
+/// The check of the untouched target that is running now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = BaselineCheck)]
+pub struct BaselineView {
+    /// The commit of the target.
+    #[schema(value_type = String)]
+    pub commit: Oid,
+    /// The quality or setup command that runs; absent between two commands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub command: Option<String>,
+    /// When it began; absent if an older daemon began it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Option<String>)]
+    pub since: Option<Timestamp>,
+}
+
+/// The check of the untouched target that is running now.
+pub(super) fn running(state: &State) -> Option<BaselineView> {
+    let check = state.swarm.baseline.checking.as_ref()?;
+    Some(BaselineView {
+        commit: check.commit.clone(),
+        command: state.baseline_command().map(str::to_owned),
+        since: check.since,
+    })
+}
 
 /// Says that swarm checks nothing, because there is nothing to check with.
 const NO_QUALITY_COMMANDS: &str = "no quality command is configured, so swarm checks nothing \
@@ -15,7 +48,8 @@ pub(super) fn warnings(state: &State) -> Vec<WarningView> {
         return Vec::new();
     };
     let failed = state.swarm.baseline.failed.as_ref();
-    let failed = failed.filter(|_| settings.baseline == BaselineMode::Warn);
+    let failed = failed
+        .filter(|_| settings.baseline == BaselineMode::Warn && state.red_baseline().is_none());
     let failed = failed.map(|failed| {
         let warning = WarningView::new("target", baseline_failure(failed, settings));
         match baseline_output(failed) {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::agent::{AgentView, live_agent};
-use super::baseline;
+use super::baseline::{self, BaselineView};
 use super::merge::{MergeView, merges};
 use super::needs_you::{NeedsYou, cut_off, needs_you};
 use super::no_daemon::after_a_start;
@@ -39,6 +39,10 @@ pub struct StatusView {
     pub last_seq: u64,
     /// The branch that work lands on.
     pub target: TargetView,
+    /// The check of the untouched target that is running now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub baseline: Option<BaselineView>,
     /// Slots for running agents.
     pub slots: SlotsView,
     /// The number of ideas in each status; every status is present.
@@ -107,6 +111,8 @@ pub struct Outside {
     pub stalled: Option<(Timestamp, String)>,
     /// Without a daemon: the agents that keep running, and their ideas.
     pub left_running: Vec<(AgentId, IdeaId)>,
+    /// Without a daemon: the last one's process id, if it was killed.
+    pub killed: Option<u32>,
 }
 
 /// The target branch's commit at this moment.
@@ -129,6 +135,7 @@ pub fn status(state: &State, outside: Outside) -> StatusView {
         target: now,
         stalled,
         left_running,
+        killed,
     } = outside;
     let phase = match pid {
         Some(_) => state.swarm.phase,
@@ -149,6 +156,7 @@ pub fn status(state: &State, outside: Outside) -> StatusView {
                 TargetNow::Unknown | TargetNow::Gone => target.map(|target| target.commit.clone()),
             },
         },
+        baseline: pid.and_then(|_| baseline::running(state)),
         slots: SlotsView {
             used: state.slots_used(),
             max: settings.map_or(0, |settings| settings.max_parallel as usize),
@@ -168,8 +176,10 @@ pub fn status(state: &State, outside: Outside) -> StatusView {
                 .chain(after_a_start(needs_you(state)))
                 .collect(),
         },
-        warnings: still_running(&left_running)
+        warnings: killed
+            .map(was_killed)
             .into_iter()
+            .chain(still_running(&left_running))
             .chain(warnings(state, &now, stalled))
             .collect(),
         pause_reason: state.swarm.pause_reason.clone(),
@@ -177,6 +187,14 @@ pub fn status(state: &State, outside: Outside) -> StatusView {
         used_today: usage::today(state),
         rest: rest(state),
     }
+}
+
+fn was_killed(pid: u32) -> WarningView {
+    let message = format!(
+        "the daemon (pid {pid}) was killed, so nothing continues; nothing is lost, and the next \
+        start carries on"
+    );
+    WarningView::new("daemon", message).command("swarm start")
 }
 
 fn still_running(left: &[(AgentId, IdeaId)]) -> Option<WarningView> {

@@ -19,7 +19,7 @@ pub struct UndoView {
     /// The number of the action; null if there is nothing to take back.
     #[schema(required)]
     pub seq: Option<u64>,
-    /// `rollback`, `cancel` or `redirect`.
+    /// `rollback`, `cancel`, `approval` or `redirect`.
     #[schema(required)]
     pub kind: Option<&'static str>,
     /// The action in words.
@@ -42,14 +42,21 @@ pub struct UndoView {
     pub commands: Vec<String>,
 }
 
-/// What an undo would take back now.
-pub fn undo(state: &State) -> UndoView {
-    let Some(last) = state.last_undoable() else {
+/// What an undo would take back now. With `skip_landed`, an approval whose work has landed is not
+/// the last action.
+pub fn undo(state: &State, skip_landed: bool) -> UndoView {
+    let last = if skip_landed {
+        state.last_before_landings()
+    } else {
+        state.last_undoable()
+    };
+    let Some(last) = last else {
         return UndoView::default();
     };
     let (kind, changes, checkpoint) = match &last.action {
         Action::Rollback { safety, .. } => ("rollback", Vec::new(), Some(safety.clone())),
         Action::Cancel { idea } => ("cancel", cancelled(state, last, idea), None),
+        Action::Approval { idea, .. } => ("approval", vec![approved(idea)], None),
         Action::Redirect { idea, to, .. } => ("redirect", redirected(state, idea, to), None),
     };
     let refusal = refusal(state, last);
@@ -84,7 +91,20 @@ fn refusal(state: &State, last: &Undoable) -> Option<(String, Vec<String>)> {
         from: None,
     };
     let refused = decide::command(state, &command, state.swarm.last_event_at).err()?;
-    Some((refused.to_string(), refused.suggestions()))
+    let mut commands = refused.suggestions();
+    if state.landing_of(&last.action).is_some()
+        && let Some(older) = state.last_before_landings()
+    {
+        let older = &older.action;
+        commands.push(format!(
+            "take back what was done before it, the {older}: swarm undo --skip-landed"
+        ));
+    }
+    Some((refused.to_string(), commands))
+}
+
+fn approved(id: &IdeaId) -> String {
+    format!("{id} waits for your review again; it does not land until you approve it")
 }
 
 fn cancelled(state: &State, last: &Undoable, id: &IdeaId) -> Vec<String> {
@@ -98,10 +118,17 @@ fn cancelled(state: &State, last: &Undoable, id: &IdeaId) -> Vec<String> {
     };
     let held = if before.held { " and held" } else { "" };
     let status = before.status.as_str();
-    vec![
+    let mut changes = vec![
         format!("{id} becomes {status}{held} again"),
         work(id, before.kept.as_deref()),
-    ]
+    ];
+    if before.finished {
+        changes.push(format!(
+            "{id} had finished work in the merge queue: an agent runs again, and its commit \
+            becomes another one"
+        ));
+    }
+    changes
 }
 
 fn work(id: &IdeaId, kept: Option<&Kept>) -> String {

@@ -12,7 +12,8 @@ use crate::domain::warning::WarningKind;
 #[schema(as = Warning)]
 pub struct WarningView {
     /// What it is about: `disk`, `repository`, `target`, `config`, `hook`, `budget`, `stuck`,
-    /// `no-checks` and so on; `other` if a newer version of swarm raised it.
+    /// `no-checks`, `daemon` (it was killed) and so on; `other` if a newer version of swarm raised
+    /// it.
     #[schema(value_type = String)]
     pub kind: &'static str,
     /// What happened and why.

@@ -357,6 +357,7 @@ async fn merges_and_ended_agents_have_the_fields_that_are_described() {
                 reason: "r".into(),
                 files: vec!["f".into()],
                 person: true,
+                target: false,
             }),
         }),
     ];

@@ -23,7 +23,7 @@ const SCENARIO: &str = "SWARM_TEST_SCENARIO";
 const ROOT: &str = "SWARM_TEST_ROOT";
 
 /// An act and its arguments, to be done in a child and again here.
-enum Act {
+pub enum Act {
     Prepare(Prepare),
     /// With the target's commit.
     PrepareAnew(Prepare, Oid),
@@ -82,7 +82,7 @@ fn prepare(name: &str, branch: &str, base: &str, from: &str) -> Prepare {
     }
 }
 
-fn release(number: u32, proof: Proof) -> Release {
+pub fn release(number: u32, proof: Proof) -> Release {
     Release {
         name: name(number),
         branch: branch(number),
@@ -217,7 +217,7 @@ fn killed_at(fixture: &Fixture, words: &str, point: &str) {
 }
 
 /// For each point: a new fixture, the kill there, the same again, and what must hold.
-fn at_each(points: &[&str], make: impl Fn() -> (Fixture, Act), holds: impl Fn(&Fixture, &str)) {
+pub fn at_each(points: &[&str], make: impl Fn() -> (Fixture, Act), holds: impl Fn(&Fixture, &str)) {
     for point in points {
         let (fixture, wanted) = make();
         let words = words(&wanted);

@@ -16,4 +16,5 @@ mod relocated_repository;
 mod required_tools;
 mod resolution;
 mod reuse;
+mod submodules;
 mod worktrees;

@@ -2,6 +2,7 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
 
 use serde_json::json;
 
@@ -110,15 +111,25 @@ fn a_file_that_is_no_idea_adds_nothing_and_a_refusal_says_what_was_added() {
 
 /// Runs `idea add` on a terminal with an editor that runs this; its exit code.
 fn edited(sandbox: &Sandbox, script: &str, args: &[&str]) -> i32 {
-    let editor = sandbox.path("editor");
-    fs::write(&editor, format!("#!/bin/sh\n{script}\n")).unwrap();
-    fs::set_permissions(&editor, Permissions::from_mode(0o755)).unwrap();
+    let editor = editor(sandbox, script);
     let mut all = vec!["idea", "add"];
     all.extend(args);
     let mut command = sandbox.swarm_command(&all);
-    command.env("EDITOR", format!("{} --wait", editor.display()));
+    command.env("EDITOR", format!("{editor} --wait"));
+    on_a_terminal(sandbox, &command)
+}
+
+/// A program that runs this.
+fn editor(sandbox: &Sandbox, script: &str) -> String {
+    let editor = sandbox.path("editor");
+    fs::write(&editor, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&editor, Permissions::from_mode(0o755)).unwrap();
+    editor.display().to_string()
+}
+
+fn on_a_terminal(sandbox: &Sandbox, command: &Command) -> i32 {
     let terminal = Terminal::open();
-    let mut child = terminal.start(&command);
+    let mut child = terminal.start(command);
     sandbox.wait_within(PATIENCE, "the editor's command to end", || {
         child
             .try_wait()
@@ -134,6 +145,52 @@ fn kept(sandbox: &Sandbox) -> Vec<String> {
     names
         .filter(|name| name.starts_with("swarm-idea-"))
         .collect()
+}
+
+#[test]
+fn a_file_names_its_dependencies_by_number_too() {
+    let sandbox = Sandbox::ready();
+    sandbox.swarm(&["idea", "add", "One"]).ok();
+    sandbox.write("two.md", "---\nafter: [1]\n---\nTwo");
+    sandbox.swarm(&["idea", "add", "-f", "two.md"]).ok();
+    assert_eq!(sandbox.show("idea-002")["after"], json!(["idea-001"]));
+    sandbox.write(
+        ".swarm/inbox/three.md",
+        "---\nafter: [2, idea-1]\n---\nThree",
+    );
+    sandbox.write(".swarm/inbox/zero.md", "---\nafter: [9]\n---\nZero");
+    sandbox.configure(&json!({"mode": "semi-auto"}));
+    let daemon = sandbox.start();
+    sandbox.wait_for("the third idea", || {
+        (sandbox.ideas().len() == 3).then_some(())
+    });
+    assert_eq!(
+        sandbox.show("idea-003")["after"],
+        json!(["idea-002", "idea-001"])
+    );
+    sandbox.wait_status("the refusal of the other file", |status| {
+        status["warnings"]
+            .to_string()
+            .contains("there is no idea `9`")
+    });
+    daemon.stop();
+}
+
+#[test]
+fn without_variables_gits_editor_opens_but_not_the_repositorys() {
+    let sandbox = Sandbox::ready();
+    let editor = editor(&sandbox, r#"echo "From git's editor" >"$1""#);
+    let settings = sandbox.path("gitconfig");
+    fs::write(&settings, format!("[core]\neditor = {editor}\n")).unwrap();
+    // An agent can write this file.
+    sandbox.git(&["config", "core.editor", "false"]);
+    let mut command = sandbox.swarm_command(&["idea", "add"]);
+    command.env("GIT_CONFIG_GLOBAL", &settings);
+    for name in ["VISUAL", "EDITOR", "GIT_EDITOR"] {
+        command.env_remove(name);
+    }
+    assert_eq!(on_a_terminal(&sandbox, &command), 0);
+    assert_eq!(texts(&sandbox), ["From git's editor"]);
 }
 
 #[test]

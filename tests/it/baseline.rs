@@ -205,3 +205,51 @@ fn a_stop_in_the_middle_is_no_result() {
     sandbox.wait_idea(&id, "done");
     daemon.stop();
 }
+
+/// Somebody breaks the target while approved work waits: nothing is paid for, and the work lands
+/// when the target is mended.
+#[test]
+fn work_that_is_finished_waits_for_a_target_that_somebody_broke() {
+    let sandbox = Sandbox::ready();
+    sandbox.configure(&json!({
+        "qualityCommands": ["! test -e broken.txt"], "merge": {"autoMerge": false},
+        "checks": {"baseline": "require"},
+    }));
+    let id = sandbox.idea(SIMPLE);
+    let daemon = sandbox.start();
+    sandbox.wait_needs_you("review");
+    sandbox.write("broken.txt", "oh\n");
+    sandbox.commit("Break");
+    sandbox.swarm(&["merge", "approve", &id]).ok();
+    sandbox.wait_needs_you("target");
+    assert_eq!(sandbox.idea_status(&id), "merging");
+    std::fs::remove_file(sandbox.repo().join("broken.txt")).unwrap();
+    sandbox.commit("Mend");
+    sandbox.wait_idea(&id, "done");
+    daemon.stop();
+    assert_eq!(count(&sandbox, "iterationStarted"), 1);
+    assert_eq!(count(&sandbox, "mergeReturned"), 0);
+}
+
+#[test]
+fn a_check_is_shown_and_stopped_when_nobody_needs_it() {
+    let sandbox = Sandbox::ready();
+    let check = slow_check(&sandbox);
+    configure(&sandbox, "require", &check);
+    let id = sandbox.idea(SIMPLE);
+    let daemon = sandbox.spawn_daemon(&["--until-idle"]);
+    let here = sandbox.path("out/check.here");
+    sandbox.wait_for("the check", || here.exists().then_some(()));
+    let baseline = &sandbox.status()["baseline"];
+    assert_eq!(baseline["command"], json!(check));
+    assert_eq!(baseline["commit"], json!(sandbox.head("main")));
+    assert!(baseline["since"].is_string(), "{baseline}");
+    let status = sandbox.swarm(&["status"]);
+    assert!(status.ok().contains("checking main at "), "{}", status.ok());
+    let log = sandbox.swarm(&["log"]);
+    assert!(log.ok().contains("checking the target: "), "{}", log.ok());
+    sandbox.swarm(&["idea", "cancel", &id]).ok();
+    assert_eq!(daemon.wait_exit(PATIENCE), 0);
+    drop(daemon);
+    sandbox.assert_nothing_runs();
+}

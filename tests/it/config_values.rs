@@ -60,6 +60,28 @@ fn values_are_set_in_the_file_that_is_meant() {
 }
 
 #[test]
+fn a_persons_own_limits_hold_in_a_repository_that_init_set_up() {
+    let sandbox = Sandbox::new();
+    sandbox.swarm(&["init", "--agent", "demo", "--yes"]).ok();
+    // The examples of `config set --help` and of the guide.
+    for (key, value) in [
+        ("budget.usdPerDay", "5.0"),
+        ("agents.timeoutMinutes", "45"),
+        ("agents.maxParallel", "4"),
+    ] {
+        let set = sandbox.swarm(&["config", "set", "--user", key, value]);
+        set.ok();
+        assert!(!set.stderr.contains("no effect"), "{set}");
+        let got = sandbox.swarm(&["config", "get", key]);
+        assert_eq!(got.ok().trim(), value, "{got}");
+    }
+    let profile = r#"{"adapter": "claude", "model": "opus"}"#;
+    let set = sandbox.swarm(&["config", "set", "agents.profiles.big", profile]);
+    set.ok();
+    assert!(!set.stderr.contains("no effect"), "{set}");
+}
+
+#[test]
 fn nothing_invalid_is_written() {
     let sandbox = Sandbox::ready();
     let before = sandbox.read(".swarm/config.json");
@@ -74,12 +96,14 @@ fn nothing_invalid_is_written() {
         ),
         ("target", "gone", "`gone` does not exist"),
     ] {
-        sandbox
-            .swarm(&["config", "set", key, value])
-            .refused(1, &[words]);
-        sandbox
-            .swarm(&["config", "set", "--local", key, value])
-            .refused(1, &[words]);
+        for local in [&[][..], &["--local"]] {
+            let args = [&["config", "set"], local, &[key, value]].concat();
+            let ran = sandbox.swarm(&args);
+            ran.refused(1, &[words]);
+            let says_so = ran.stderr.contains("nothing was changed");
+            assert!(says_so || key == "target", "{ran}");
+            assert!(!ran.stderr.contains("fix .swarm/config.json"), "{ran}");
+        }
     }
     assert_eq!(sandbox.read(".swarm/config.json"), before);
     assert!(!sandbox.dot_swarm("config.local.json").exists());

@@ -21,6 +21,7 @@ use crate::harness::{PATIENCE, Sandbox};
 use crate::hooks::{RECORDER, hook};
 use crate::kill_and_restart::Dice;
 use crate::merging::{force_pushed, rewrite};
+use crate::submodules;
 
 /// At a time; they wait for disks and children most of the time.
 const THREADS: usize = 4;
@@ -98,6 +99,11 @@ const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "detached head",
         prepare: detached,
+        act: start,
+    },
+    Scenario {
+        name: "work in submodules",
+        prepare: in_submodules,
         act: start,
     },
     Scenario {
@@ -344,6 +350,17 @@ fn detached() -> Sandbox {
     let sandbox = Sandbox::ready();
     sandbox
         .idea("git checkout -q --detach; write a.txt x; commit; git init -q nested; say COMPLETE");
+    sandbox
+}
+
+/// An agent commits in two submodules, and one of them loses its checkout.
+fn in_submodules() -> Sandbox {
+    let sandbox = submodules::project(&["lib", "other"]);
+    sandbox.idea(
+        "git -c protocol.file.allow=always submodule update -q --init; for one in lib other; do \
+        git -C $one commit -q --allow-empty -m x; done; git submodule deinit -q -f other; write \
+        a.txt x; say COMPLETE",
+    );
     sandbox
 }
 

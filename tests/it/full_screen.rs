@@ -256,6 +256,23 @@ fn a_summary_is_on_the_normal_screen_and_the_exit_code_is_the_daemons() {
 }
 
 #[test]
+fn ctrl_c_leaves_a_summary_too() {
+    let sandbox = Sandbox::ready();
+    let id = sandbox.idea("write a.txt x; say COMPLETE");
+    sandbox.idea("say BLOCKED:no database");
+    let screen = sandbox.on_screen(100, 30, "swarm start");
+    screen.wait("the view", Screen::has_view);
+    sandbox.wait_idea(&id, "done");
+    sandbox.wait_idea("idea-002", "blocked");
+    screen.type_keys("\x03");
+    screen.wait_text("landed 1 idea");
+    screen.wait_text("did not land: 1 blocked");
+    screen.wait_text("swarm idea retry idea-002");
+    screen.wait_exit(0);
+    screen.close();
+}
+
+#[test]
 fn a_daemon_that_cannot_start_says_so_with_its_exit_code() {
     let sandbox = Sandbox::ready();
     sandbox.configure(&json!({"agents": {"profiles": {"ed": {"command": ["no-such-agent"]}}}}));
@@ -276,7 +293,20 @@ fn the_terminal_is_restored_after_kill_9_of_the_daemon() {
     screen.wait_text("swarm start");
     screen.wait_exit(1);
     screen.close();
+    let warning = sandbox.warnings().remove(0);
+    assert_eq!(
+        (&warning["kind"], &warning["commands"]),
+        (&json!("daemon"), &json!(["swarm start"]))
+    );
+    let message = warning["message"].as_str().unwrap();
+    assert!(
+        message.contains(&format!("(pid {daemon}) was killed")),
+        "{message}"
+    );
+    let said = sandbox.swarm(&["status"]);
+    assert!(said.ok().contains(message), "{said}");
     let daemon = sandbox.start();
+    assert_eq!(sandbox.warnings(), [json!(null); 0]);
     let screen = sandbox.on_screen(60, 20, "swarm attach");
     screen.wait("the view", Screen::has_view);
     screen.wait_text("running · autopilot");

@@ -64,6 +64,7 @@ mod shutdown;
 mod stable_paths;
 mod steering;
 mod stuck;
+mod submodules;
 mod syscalls;
 mod undo;
 mod unusual_names;

@@ -243,6 +243,49 @@ fn address_and_headers_are_written_nowhere() {
 }
 
 #[test]
+fn an_unset_variable_is_said_before_work_begins_and_drops_nothing() {
+    let receiver = Receiver::new(&[]);
+    let sandbox = Sandbox::ready();
+    sandbox.configure(&json!({"notify": {"webhook": {
+        "url": receiver.url(), "headers": {"Authorization": "Bearer ${SWARM_TEST_TOKEN}"},
+    }}}));
+    let words = "the environment variable SWARM_TEST_TOKEN is not set";
+    let check = sandbox.swarm(&["config", "check"]);
+    check.ok();
+    assert!(check.stderr.contains(words), "{check}");
+    let doctor = sandbox.swarm(&["doctor", "--json"]);
+    assert!(doctor.stdout.contains(words), "{doctor}");
+    sandbox.idea(BLOCKED);
+    let daemon = sandbox.start();
+    assert!(daemon.output().contains(words), "{}", daemon.output());
+    let stands = || {
+        let status = sandbox.status();
+        let warnings = status["warnings"].as_array().unwrap().clone();
+        warnings.into_iter().find(|it| it["kind"] == "webhook")
+    };
+    let warning = sandbox.wait_for("the warning", stands);
+    assert!(warning["message"].as_str().unwrap().contains(words));
+    let failed = sandbox.wait_for("the first try", || {
+        sandbox.logged("noticeFailed").into_iter().next()
+    });
+    assert!(failed.data["againAt"].is_string(), "{:?}", failed.data);
+    daemon.stop();
+    drop(daemon);
+    let mut command = sandbox.swarm_command(&["start"]);
+    command.env("SWARM_TEST_TOKEN", "s3cret");
+    let daemon = sandbox.spawn(command);
+    daemon.wait_ready();
+    let kinds: Vec<String> = receiver
+        .wait_for(&sandbox, 2)
+        .iter()
+        .map(|it| it.kind().into())
+        .collect();
+    assert_eq!(kinds, ["blocked", "ended"]);
+    sandbox.wait_for("the warning's end", || stands().is_none().then_some(()));
+    daemon.stop();
+}
+
+#[test]
 fn a_refused_notice_is_a_warning_and_is_not_repeated() {
     let receiver = Receiver::new(&["400 Bad Request"]);
     let sandbox = Sandbox::ready();

@@ -141,6 +141,31 @@ fn assert_recovered(sandbox: &Sandbox, idea: &str, attempt: usize) {
 }
 
 #[test]
+fn commits_that_no_landing_brought_are_marked() {
+    let sandbox = Sandbox::ready();
+    let daemon = sandbox.start();
+    sandbox.swarm(&["checkpoint", "create", "mid"]).ok();
+    let id = sandbox.idea("write a.txt x; commit; say COMPLETE");
+    sandbox.wait_idea(&id, "done");
+    daemon.stop();
+    let commit = |subject: &str| sandbox.git(&["commit", "-q", "--allow-empty", "-m", subject]);
+    commit("By hand");
+    sandbox.git(&["checkout", "-q", "-b", "side"]);
+    commit("Beside");
+    sandbox.git(&["checkout", "-q", "main"]);
+    sandbox.git(&["merge", "-q", "--no-ff", "-m", "Merge side", "side"]);
+    let shown = preview(&sandbox, "mid");
+    let lost = shown["commitsLost"].as_array().unwrap();
+    let own = lost.iter().filter(|commit| commit["own"] == true);
+    let own: BTreeSet<&str> = own.map(|one| one["subject"].as_str().unwrap()).collect();
+    assert_eq!(own, ["Beside", "By hand", "Merge side"].into(), "{shown}");
+    assert!(lost.len() > own.len(), "{shown}");
+    let page = sandbox.swarm(&["rollback", "mid", "--dry-run"]);
+    let heading = "3 of them are not from landings of swarm";
+    assert!(page.ok().contains(heading), "{page}");
+}
+
+#[test]
 fn three_agents_are_stopped_and_go_on_from_what_they_had() {
     let sandbox = busy(3);
     let daemon = sandbox.start();
@@ -165,6 +190,13 @@ fn three_agents_are_stopped_and_go_on_from_what_they_had() {
         .map(|lost| lost["commit"].as_str().unwrap())
         .collect();
     assert_eq!(commits, lost.lines().collect());
+    let is_own = |lost: &Value| lost["own"] == true;
+    let own = shown["commitsLost"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|it| is_own(it));
+    assert_eq!(own.count(), 0, "{shown}");
     let stopped = shown["agentsStopped"].as_array().unwrap();
     assert_eq!(stopped.len(), 2, "{shown}");
     assert_eq!(shown["dirtyFiles"], json!([]));

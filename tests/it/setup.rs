@@ -317,6 +317,48 @@ fn a_missing_file_is_a_standing_warning() {
 }
 
 #[test]
+fn what_an_ended_idea_left_in_the_place_of_a_copy_is_replaced() {
+    let sandbox = project(&json!({}));
+    sandbox.write(".gitignore", "/deps/\n/.env\n/secret\n");
+    sandbox.commit("Ignore more");
+    sandbox.write(".env", "TOKEN=one\n");
+    sandbox.write("secret/key", "two\n");
+    sandbox.configure(&json!({"worktree": {"copy": [".env", "secret/key"]}}));
+    let first =
+        sandbox.idea("rm -r .env secret; mkdir .env; write secret x; write a.txt x; say COMPLETE");
+    let second = sandbox.idea_with(
+        "grep -q one .env || exit 1; grep -q two secret/key || exit 2; write b.txt x; say COMPLETE",
+        &["--after", &first],
+    );
+    assert_eq!(sandbox.run_until_idle(), 0);
+    assert_eq!(sandbox.idea_status(&second), "done");
+    assert_eq!(iterations(&sandbox), 2);
+}
+
+/// Git itself fails on such a path.
+#[test]
+fn a_copy_behind_a_link_of_the_branch_is_left_out() {
+    let sandbox = project(&json!({}));
+    sandbox.write(".gitignore", "/deps/\nkey\n");
+    sandbox.write("elsewhere/file", "x\n");
+    sandbox.commit("Ignore more");
+    sandbox.write("secret/key", "two\n");
+    sandbox.configure(&json!({
+        "worktree": {"copy": ["secret/key"]}, "qualityCommands": ["true"],
+    }));
+    let id = sandbox.idea("rm -r secret; ln -s elsewhere secret; commit; say COMPLETE");
+    let daemon = sandbox.start();
+    sandbox.wait_status("the warning", |status| {
+        let warnings = status["warnings"].to_string();
+        warnings.contains("`secret/key`") && warnings.contains("is not a folder")
+    });
+    // Only the person's own file is still in the way of the link.
+    fs::remove_dir_all(sandbox.repo().join("secret")).unwrap();
+    sandbox.wait_idea(&id, "done");
+    daemon.stop();
+}
+
+#[test]
 fn paths_that_leave_the_repository_are_refused_by_the_configuration() {
     let sandbox = project(&json!({}));
     for path in [
@@ -358,4 +400,32 @@ fn init_proposes_the_setup_and_the_local_files() {
         config["worktree"],
         json!({"setup": ["npm ci"], "setupInputs": ["package-lock.json"], "copy": [".env"]})
     );
+}
+
+#[test]
+fn after_a_failed_setup_the_idea_begins_again_from_the_mended_target() {
+    let changes = json!({"checks": {"baseline": "off"}});
+    let sandbox = project(&changes);
+    let install = format!("grep -q broken lock.txt && exit 127; {INSTALL}");
+    configure(&sandbox, &install, &changes);
+    sandbox.write("lock.txt", "broken\n");
+    sandbox.commit("Break the lock file");
+    let id = sandbox.idea("cmp lock.txt deps/lock.txt || exit 1; write a.txt x; say COMPLETE");
+    let daemon = sandbox.start();
+    sandbox.wait_needs_you("paused");
+    sandbox.write("lock.txt", "two\n");
+    sandbox.commit("Mend the lock file");
+    sandbox.swarm(&["resume"]).ok();
+    let idea = sandbox.wait_idea(&id, "done");
+    assert_eq!((iterations(&sandbox), &idea["retryCount"]), (1, &json!(0)));
+    let ended = sandbox.swarm(&["agent", "show", "ed-001"]);
+    assert!(ended.stdout.contains("its setup failed"), "{ended}");
+    let log = sandbox.swarm(&["log"]);
+    assert!(
+        log.stdout
+            .contains("could not start; its idea is now pending: "),
+        "{log}"
+    );
+    daemon.stop();
+    sandbox.assert_repository_clean();
 }

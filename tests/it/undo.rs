@@ -237,3 +237,32 @@ fn what_cannot_be_taken_back_is_refused_with_the_way_out() {
     let offline = sandbox.swarm(&["undo", "--yes"]);
     assert_eq!(offline.code, 1, "{offline}");
 }
+
+#[test]
+fn an_approval_is_taken_back_before_it_lands_and_not_after() {
+    let sandbox = Sandbox::ready();
+    sandbox.configure(&json!({"merge": {"autoMerge": false}}));
+    let id = sandbox.idea("write a.txt a; commit; say COMPLETE");
+    let night = || sandbox.swarm(&["start", "--until-idle"]).code;
+    let other = sandbox.idea("write b.txt b; commit; say COMPLETE");
+    let cancelled = sandbox.swarm(&["idea", "cancel", &other]);
+    assert!(cancelled.stderr.contains("swarm undo"), "{cancelled}");
+    assert_eq!(night(), 6);
+    let base = sandbox.head("main");
+    sandbox.swarm(&["merge", "approve", &id]).ok();
+    assert_eq!(preview(&sandbox)["kind"], "approval");
+    sandbox.swarm(&UNDO).ok();
+    assert_eq!((night(), sandbox.head("main")), (6, base));
+    sandbox.swarm(&["merge", "approve", &id]).ok();
+    assert_eq!(night(), 0);
+    sandbox.swarm(&UNDO).refused(1, &["has landed as"]);
+    let page = sandbox.swarm(&["undo", "--dry-run"]);
+    let commit = sandbox.head("main");
+    let revert = format!("git revert -m 1 {}", &commit[..10]);
+    assert!(page.stdout.contains(&revert), "{page}");
+    let older = ["undo", "--skip-landed", "--yes"];
+    sandbox.swarm(&older).ok();
+    assert_eq!(sandbox.idea_status(&other), "pending");
+    sandbox.shell(&revert).ok();
+    assert!(!sandbox.repo().join("a.txt").exists());
+}

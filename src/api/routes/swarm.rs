@@ -47,6 +47,7 @@ pub(super) async fn status(State(context): Context) -> Json<StatusView> {
         target,
         stalled: context.handle.stalled(),
         left_running: Vec::new(),
+        killed: None,
     };
     Json(context.handle.read(|state| view::status(state, outside)))
 }

@@ -9,8 +9,8 @@ use axum::http::StatusCode;
 use super::run;
 use crate::api::ApiContext;
 use crate::api::error::{ApiError, ErrorBody};
-use crate::api::extract::Body;
-use crate::api::types::{Done, Undo, Undone};
+use crate::api::extract::{Body, Params};
+use crate::api::types::{Done, Undo, UndoQuery, Undone};
 use crate::daemon::checkpoints::request::{Answer, request, undone_rollback};
 use crate::domain::command::Command;
 use crate::view::{self, UndoView};
@@ -18,14 +18,18 @@ use crate::view::{self, UndoView};
 type Context = State<Arc<ApiContext>>;
 
 /// Show what an undo would take back.
-#[utoipa::path(get, path = "/undo", tag = "swarm",
+#[utoipa::path(get, path = "/undo", tag = "swarm", params(UndoQuery),
     responses((status = 200, body = view::UndoView)))]
-pub(super) async fn preview(State(context): Context) -> Json<UndoView> {
-    Json(context.handle.read(view::undo))
+pub(super) async fn preview(
+    State(context): Context,
+    Params(query): Params<UndoQuery>,
+) -> Json<UndoView> {
+    let skip = query.skip_landed;
+    Json(context.handle.read(|state| view::undo(state, skip)))
 }
 
-/// Take back the last rollback, cancellation or redirect. The answer to a rollback waits until it
-/// is done or abandoned.
+/// Take back the last rollback, cancellation, approval or redirect. The answer to a rollback waits
+/// until it is done or abandoned.
 #[utoipa::path(
     post, path = "/undo", tag = "swarm", request_body = Undo,
     responses((status = 200, body = Undone),

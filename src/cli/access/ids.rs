@@ -27,6 +27,12 @@ impl<T: FromStr<Err = BadId>> FromStr for Typed<T> {
     }
 }
 
+impl<T> From<T> for Typed<T> {
+    fn from(id: T) -> Self {
+        Self(id)
+    }
+}
+
 /// An id that exists, and its number.
 struct Known {
     id: String,

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use super::error::{CliError, Kind};
 use super::json::to_value;
 use super::repo::Repo;
+use crate::api::DaemonFile;
 use crate::daemon::actor::handle::Accepted;
 use crate::daemon::checkpoints::list;
 use crate::daemon::{Paths, clean, hooks, offline};
@@ -114,6 +115,7 @@ impl Access {
                 let outside = Outside {
                     target,
                     left_running: offline::left_running(paths, &state),
+                    killed: killed_daemon(paths),
                     ..Outside::default()
                 };
                 to_value(&view::status(&state, outside))
@@ -236,10 +238,10 @@ impl Access {
     }
 
     /// `undo --dry-run --json`.
-    pub fn undo(&mut self) -> Result<Value, CliError> {
+    pub fn undo(&mut self, skip_landed: bool) -> Result<Value, CliError> {
         match self {
-            Self::Daemon(daemon) => daemon.get("undo"),
-            Self::Offline(paths) => to_value(&view::undo(&offline::read(paths)?)),
+            Self::Daemon(daemon) => daemon.get(&format!("undo?skipLanded={skip_landed}")),
+            Self::Offline(paths) => to_value(&view::undo(&offline::read(paths)?, skip_landed)),
         }
     }
 
@@ -273,6 +275,14 @@ impl Access {
             }
         }
     }
+}
+
+/// The process id of a daemon that ended without removing its file. While the lock is held, one is
+/// starting or stopping.
+fn killed_daemon(paths: &Paths) -> Option<u32> {
+    let file = DaemonFile::read(&paths.state).ok()??;
+    let is_locked = offline::is_locked(paths).ok()?;
+    (!is_locked).then_some(file.pid)
 }
 
 fn idea_of(state: &State, id: &IdeaId) -> Result<Value, CliError> {

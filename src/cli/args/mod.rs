@@ -78,7 +78,7 @@ pub enum Verb {
     Checkpoint(checkpoint::Checkpoint),
     /// Roll back to a checkpoint.
     Rollback(rollback::Rollback),
-    /// Take back your last rollback, cancellation or redirect.
+    /// Take back your last rollback, cancellation, approval or redirect.
     Undo(undo::Undo),
     /// List, test and approve hooks.
     #[command(subcommand)]
@@ -207,8 +207,8 @@ mod tests {
     #[test]
     fn the_commands_are_those_of_the_contract() {
         let paths: Vec<String> = all().into_iter().map(|(path, _)| path).collect();
-        let expected = "init, demo, start, attach, open, stop, status, idea add, idea list, \
-            idea show, \
+        let expected = "init, demo, start, attach, open, stop, status, idea add, idea list, idea \
+            show, \
             idea edit, idea retry, idea cancel, idea assign, idea hold, idea unhold, agent list, \
             agent show, agent logs, agent stop, agent redirect, agent say, pause, resume, merge \
             list, merge diff, merge approve, merge reject, merge retry, merge resolve, merge \

@@ -106,7 +106,7 @@ fn list(context: &mut Context) -> Result<(), CliError> {
 fn table(output: &Output, all: &[Value]) -> Vec<String> {
     let now = clock::now();
     let headings = ["NUMBER", "NAME", "CREATED", "COMMIT", "REASON"];
-    let mut rows = Rows::new(output, &headings, &[1]);
+    let mut rows = Rows::new(output, &headings, &[]).leave_out(&[4, 3, 2]);
     for one in all {
         let commit: String = text(one, "commit").chars().take(10).collect();
         let created = time(one, "createdAt").map_or_else(String::new, |at| clock::ago(at, now));

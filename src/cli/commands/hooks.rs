@@ -46,7 +46,7 @@ Examples:
   $ swarm hooks run post-complete --env SWARM_STATUS=failed")]
 pub struct Run {
     /// The hook: pre-start, post-complete, pre-merge, post-merge, on-conflict, on-learning,
-    /// on-pause or on-error.
+    /// on-pause, on-error or on-needs-you.
     pub name: HookName,
     /// Set a variable for the hook; replaces the sample value, on standard input too.
     #[arg(long, value_name = "K=V", value_parser = pair)]

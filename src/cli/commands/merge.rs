@@ -26,7 +26,7 @@ pub enum Merge {
     Diff(Diff),
     /// Approve work that waits for your review.
     Approve(Approve),
-    /// Return work that waits for your review to its agent, with a comment.
+    /// Return work to its agent with a comment, until its landing begins.
     Reject(Reject),
     /// Retry waiting merges now.
     Retry(Retry),

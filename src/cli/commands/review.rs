@@ -40,7 +40,8 @@ pub struct Diff {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 An approval is for one commit. If the target moves, the merge is built and checked again, and \
-lands without another question. If the work changes, it waits for review again.
+lands without another question. If the work changes, it waits for review again. To take an \
+approval back before the work lands: `swarm undo`.
 
 Examples:
   $ swarm merge approve idea-003 --commit 1d3f6a0428
@@ -61,7 +62,8 @@ pub struct Approve {
 /// `merge reject`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The agent continues in the same worktree, with your comment in its next prompt.
+The agent continues in the same worktree, with your comment in its next prompt, and gets all its \
+iterations and time again. Work that is approved can be returned until its landing begins.
 
 Examples:
   $ swarm merge reject idea-003 \"keep the old flag as an alias\"

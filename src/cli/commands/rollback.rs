@@ -218,14 +218,8 @@ fn commands(preview: &Value) -> Vec<&str> {
 /// The title of a section, the key of the list it shows, and how it shows an entry.
 type Section = (&'static str, &'static str, fn(&Value) -> String);
 
-const SECTIONS: [Section; 6] = [
+const SECTIONS: [Section; 4] = [
     ("ideas to restore", "ideasReverted", idea_line),
-    (
-        "commits to remove from the target",
-        "commitsLost",
-        commit_line,
-    ),
-    ("commits to bring back", "commitsRegained", commit_line),
     (
         "agents to stop (their work is kept)",
         "agentsStopped",
@@ -248,8 +242,22 @@ pub(super) fn page(preview: &Value, resume: bool) -> Vec<String> {
     if let Some(problem) = preview["problem"].as_str() {
         page.push(format!("  not possible now: {problem}"));
     }
-    for (title, key, line) in SECTIONS {
+    for (number, (title, key, line)) in SECTIONS.into_iter().enumerate() {
         section(&mut page, title, preview, key, line);
+        if number == 0 {
+            commits(
+                &mut page,
+                "commits to remove from the target",
+                preview,
+                "commitsLost",
+            );
+            commits(
+                &mut page,
+                "commits to bring back",
+                preview,
+                "commitsRegained",
+            );
+        }
     }
     for command in commands(preview) {
         page.push(format!("    stash them: {command}"));
@@ -291,6 +299,36 @@ fn commit_line(it: &Value) -> String {
     format!("{commit} {}", text(it, "subject"))
 }
 
+/// Commits, newest first: all that no landing brought, because nobody can get them again from an
+/// idea, and the newest of the others.
+fn commits(page: &mut Vec<String>, title: &str, preview: &Value, key: &str) {
+    let all = list(preview, key);
+    if all.is_empty() {
+        return;
+    }
+    let is_own = |it: &Value| it["own"] == true;
+    let own = all.iter().filter(|it| is_own(it)).count();
+    let of_own = match own {
+        0 => String::new(),
+        1 => "; 1 of them is not from a landing of swarm".to_owned(),
+        own => format!("; {own} of them are not from landings of swarm"),
+    };
+    page.push(format!("  {title}: {}{of_own}", all.len()));
+    let mut landed = 0;
+    for it in all {
+        if is_own(it) {
+            page.push(format!("    {}  (not from swarm)", commit_line(it)));
+        } else if landed < SHOWN {
+            landed += 1;
+            page.push(format!("    {}", commit_line(it)));
+        }
+    }
+    let more = all.len() - own - landed;
+    if more > 0 {
+        page.push(format!("    and {more} more from landings of swarm"));
+    }
+}
+
 fn section(
     page: &mut Vec<String>,
     title: &str,
@@ -306,5 +344,31 @@ fn section(
     page.extend(all.iter().take(SHOWN).map(|it| format!("    {}", line(it))));
     if all.len() > SHOWN {
         page.push(format!("    and {} more", all.len() - SHOWN));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_commit_that_no_landing_brought_is_shown() {
+        let lost = (0..33).map(|number| {
+            let (commit, own) = (format!("{number:040}"), [25, 30].contains(&number));
+            json!({ "commit": commit, "subject": format!("s{number}"), "own": own })
+        });
+        let preview = json!({ "checkpoint": "c", "commitsLost": lost.collect::<Vec<_>>() });
+        let page = page(&preview, false).join("\n");
+        let heading = "commits to remove from the target: 33; 2 of them are not from landings";
+        assert!(page.contains(heading), "{page}");
+        assert!(page.contains("s25  (not from swarm)"), "{page}");
+        assert!(page.contains("s30  (not from swarm)"), "{page}");
+        assert!(page.contains("s19\n") && !page.contains("s20\n"), "{page}");
+        assert!(
+            page.ends_with("and 11 more from landings of swarm"),
+            "{page}"
+        );
     }
 }

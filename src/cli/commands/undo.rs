@@ -22,10 +22,12 @@ use crate::domain::ids::CheckpointName;
 #[command(after_help = "\
 It shows first what it takes back and what changes. A rollback is undone by a rollback to the \
 checkpoint that it made; swarm then stays paused. A cancelled idea becomes what it was, with its \
-work. After a redirect, the first idea goes on next.
+work; if that was finished, an agent runs again and continues from it. Approved work that has not \
+landed waits for review again. After a redirect, the first idea goes on next.
 
 Each further `swarm undo` takes back the action before that one; an undo itself is not among them. \
-A landing is not taken back: use `git revert -m 1 COMMIT`, or roll back.
+A landing is not taken back: use `git revert -m 1 COMMIT`, or roll back. To take back what you did \
+before you approved work that has landed, use --skip-landed.
 
 Examples:
   $ swarm undo --dry-run
@@ -34,6 +36,9 @@ pub struct Undo {
     /// Show what would be taken back, and change nothing.
     #[arg(long)]
     pub dry_run: bool,
+    /// Skip approvals whose work has landed.
+    #[arg(long)]
+    pub skip_landed: bool,
     /// Take it back without asking.
     #[arg(short, long)]
     pub yes: bool,
@@ -41,7 +46,7 @@ pub struct Undo {
 
 /// Runs the command.
 pub fn run(args: &Undo, context: &mut Context) -> Result<(), CliError> {
-    let preview = preview(context)?;
+    let preview = preview(args, context)?;
     if args.dry_run {
         if context.output.json {
             return context.output.document(&preview);
@@ -73,9 +78,9 @@ pub fn run(args: &Undo, context: &mut Context) -> Result<(), CliError> {
 }
 
 /// What would be taken back; for a rollback, with what the way back changes.
-fn preview(context: &Context) -> Result<Value, CliError> {
+fn preview(args: &Undo, context: &Context) -> Result<Value, CliError> {
     context.with_access(|access| {
-        let mut preview = access.undo()?;
+        let mut preview = access.undo(args.skip_landed)?;
         let checkpoint = text(&preview, "checkpoint").parse::<CheckpointName>();
         if let (Ok(name), true) = (checkpoint, preview["problem"].is_null()) {
             preview["rollback"] = access.preview(&name)?;
@@ -87,7 +92,7 @@ fn preview(context: &Context) -> Result<Value, CliError> {
 fn refuse(preview: &Value) -> Result<(), CliError> {
     if preview["seq"].is_null() {
         return Err(CliError::refused("there is nothing left to take back")
-            .details("swarm undo takes back rollbacks, cancellations and redirects")
+            .details("swarm undo takes back rollbacks, cancellations, approvals and redirects")
             .hint("see what happened: swarm log"));
     }
     if let Some(problem) = preview["problem"].as_str() {

@@ -318,9 +318,10 @@ pub(super) fn daemon_started(started: &DaemonStarted) -> String {
 }
 
 pub(super) fn baseline_started(started: &BaselineStarted) -> String {
-    match started.index {
-        0 => "checking the target before work begins".into(),
-        index => format!("quality command {} started on the target", index + 1),
+    match (&started.command, started.index) {
+        (Some(command), _) => format!("checking the target: `{command}`"),
+        (None, 0) => "checking the target".into(),
+        (None, index) => format!("quality command {} started on the target", index + 1),
     }
 }
 

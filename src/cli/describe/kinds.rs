@@ -5,6 +5,7 @@
 
 use strum::VariantNames as _;
 
+use crate::domain::effect::SetupTree;
 use crate::domain::event::Event;
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::signal::Signal;
@@ -49,9 +50,9 @@ pub fn interest(event: &Event) -> Interest {
         Event::SignalSeen(seen) => signal_interest(&seen.signal),
         // The thing itself has an event of its own.
         Event::NoticeFailed(failed) => either(failed.again_at.is_none(), Story, Detail),
-        Event::BaselineStarted(started) => either(started.index == 0, News, Detail),
+        Event::SetupStarted(started) => either(started.tree == SetupTree::Target, Story, Detail),
         Event::SetupPassed(passed) => either(passed.last, News, Detail),
-        Event::BaselinePassed(passed) => either(passed.last, News, Detail),
+        Event::BaselinePassed(passed) => either(passed.last, Story, Detail),
         // The landing has an event of its own.
         Event::AttemptEnded(ended) => either(ended.end == AttemptEnd::Merged, Detail, Story),
         Event::DaemonStarted(_)
@@ -59,6 +60,7 @@ pub fn interest(event: &Event) -> Interest {
         | Event::PauseLifted(_)
         | Event::ModeSet(_)
         | Event::TargetRewritten(_)
+        | Event::BaselineStarted(_)
         | Event::BaselineFailed(_)
         | Event::TargetSettled(_)
         | Event::IdeaAdded(_)
@@ -79,6 +81,7 @@ pub fn interest(event: &Event) -> Interest {
         | Event::MergeReleased(_)
         | Event::MergeApproved(_)
         | Event::MergeRejected(_)
+        | Event::ApprovalWithdrawn(_)
         | Event::MergeConflicted(_)
         | Event::ConflictSettled(_)
         | Event::ResolverFailed(_)
@@ -106,7 +109,6 @@ pub fn interest(event: &Event) -> Interest {
         | Event::RollbackBegun(_)
         | Event::WarningCleared(_) => News,
         Event::WorktreeReady(_)
-        | Event::SetupStarted(_)
         | Event::GateStarted(_)
         | Event::BaselineCleared(_)
         | Event::RunStarted(_)

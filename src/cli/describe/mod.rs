@@ -20,21 +20,21 @@ pub use usage::spent;
 
 use super::output::terminal::{safe, shorten, title};
 use crate::domain::event::{
-    AccountFreed, AccountHeld, AccountTried, AgentRedirected, AttemptEnded, AttemptMoved,
-    AttemptSealed, BaselineCleared, BaselineReady, BudgetReached, CancelUndone, CheckpointDeleted,
-    CheckpointMade, ClockWentBack, ConflictLaidOut, ConflictSettled, EffectFinished,
-    EffectRequested, EndingAsked, Event, GateFailed, GatePassed, GateStarted, HookApproved,
-    HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut, IdeaAdded,
-    IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried,
-    IdeaUnheld, IterationJudged, IterationStarted, Learned, Mark, MergeApproved, MergeBuilt,
-    MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased, MergeReturned,
-    MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan, NightEnded, NoticeDelivered,
-    PauseLifted, PauseSet, PhaseChanged, RedirectUndone, ResolverFailed, RollbackAbandoned,
-    RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted,
-    SessionBegan, SessionDropped, SettingsLoaded, SignalSeen, StateRepaired, StateRestored,
-    TargetRewritten, TargetSeen, TargetSettled, TaskSet, UndoRecorded, UsageSeen, VerifyPassed,
-    VerifyReady, VerifyStarted, WarningCleared, WarningRaised, WorkRescued, WorkSaved,
-    WorktreeReady,
+    AccountFreed, AccountHeld, AccountTried, AgentRedirected, ApprovalWithdrawn, AttemptEnded,
+    AttemptMoved, AttemptSealed, BaselineCleared, BaselineReady, BudgetReached, CancelUndone,
+    CheckpointDeleted, CheckpointMade, ClockWentBack, ConflictLaidOut, ConflictSettled,
+    EffectFinished, EffectRequested, EndingAsked, Event, GateFailed, GatePassed, GateStarted,
+    HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut,
+    IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaHeld, IdeaLanded,
+    IdeaRetried, IdeaUnheld, IterationJudged, IterationStarted, Learned, Mark, MergeApproved,
+    MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased,
+    MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan, NightEnded,
+    NoticeDelivered, PauseLifted, PauseSet, PhaseChanged, RedirectUndone, ResolverFailed,
+    RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited,
+    RunEnded, RunStarted, SessionBegan, SessionDropped, SettingsLoaded, SignalSeen, StateRepaired,
+    StateRestored, TargetRewritten, TargetSeen, TargetSettled, TaskSet, UndoRecorded, UsageSeen,
+    VerifyPassed, VerifyReady, VerifyStarted, WarningCleared, WarningRaised, WorkRescued,
+    WorkSaved, WorktreeReady,
 };
 use crate::domain::state::Task;
 use crate::view::names;
@@ -374,6 +374,10 @@ fn describe_event(event: &Event) -> String {
         Event::MergeRejected(MergeRejected { id, agent, why, .. }) => {
             format!("{id} returned to {agent} by a reviewer: {why}")
         }
+        Event::ApprovalWithdrawn(ApprovalWithdrawn { id, undoes }) => match undoes {
+            Some(_) => format!("the approval of {id} was undone: its work waits for review again"),
+            None => format!("the work of {id} is rebased, so it waits for review again"),
+        },
         Event::MergeBuilt(MergeBuilt {
             id,
             commit,

@@ -28,6 +28,7 @@ pub fn tone(event: &Event) -> Tone {
         | Event::MergeConflicted(_)
         | Event::MergeReturned(_)
         | Event::MergeRejected(_)
+        | Event::ApprovalWithdrawn(_)
         | Event::ResolverFailed(_)
         | Event::StateRepaired(_)
         | Event::StateRestored(_)

@@ -156,6 +156,7 @@ fn names(event: &Event) -> Names<'_> {
         Event::MergeReturned(it) => Names::idea(&it.id),
         Event::RollbackPlanned(it) => Names::idea(&it.id),
         Event::IdeaClaimed(it) => Names::default().of(Some(&it.agent), Some(&it.id)),
+        Event::ApprovalWithdrawn(it) => Names::idea(&it.id),
         Event::MergeRejected(it) => Names::default().of(Some(&it.agent), Some(&it.id)),
         Event::MergeQueued(it) => Names::default().of(Some(&it.agent), Some(&it.id)),
         Event::HookAsked(it) => Names::default().of(Some(&it.agent), Some(&it.id)),

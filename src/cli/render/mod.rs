@@ -31,6 +31,19 @@ pub fn phase_words(view: &Value, key: &str) -> String {
     }
 }
 
+/// What an agent does now, and when a setup that failed is repeated.
+pub fn agent_words(agent: &Value, now: Timestamp) -> String {
+    let phase = phase_words(agent, "phase");
+    let failed = agent["phase"] == "preparing" && agent.get("reason").is_some();
+    if !failed {
+        return phase;
+    }
+    match time(agent, "notBefore").filter(|at| *at > now) {
+        Some(at) => format!("setup failed, again {}", clock::until(at, now)),
+        None => "setup failed, running again".to_owned(),
+    }
+}
+
 /// A merge's phase in words, and whether it waits.
 pub fn merge_words(view: &Value) -> String {
     let value = view.get("state").cloned().unwrap_or_default();
@@ -83,7 +96,7 @@ pub fn agents(output: &Output, agents: &[Value], now: Timestamp) -> Vec<String> 
         "PROGRESS",
         "WHEN",
     ];
-    let mut rows = Rows::new(output, &headings, &[2]);
+    let mut rows = Rows::new(output, &headings, &[2]).leave_out(&[3, 4, 5]);
     for agent in agents {
         let ended = agent.get("endedAt").is_some();
         let tone = if ended { Tone::Dim } else { Tone::Live };
@@ -96,7 +109,7 @@ pub fn agents(output: &Output, agents: &[Value], now: Timestamp) -> Vec<String> 
         rows.row(&[
             (Tone::Plain, text(agent, "id")),
             (Tone::Plain, text(agent, "ideaId")),
-            (tone, &phase_words(agent, "phase")),
+            (tone, &agent_words(agent, now)),
             (Tone::Plain, &number(agent, "attempt").to_string()),
             (Tone::Plain, &number(agent, "iteration").to_string()),
             (Tone::Plain, &progress(agent)),
@@ -117,7 +130,7 @@ pub fn progress(agent: &Value) -> String {
 /// The merge queue as a table.
 pub fn merges(output: &Output, merges: &[Value], now: Timestamp) -> Vec<String> {
     let headings = ["IDEA", "STATE", "AGENT", "COMMIT", "QUEUED", "REASON"];
-    let mut rows = Rows::new(output, &headings, &[5]);
+    let mut rows = Rows::new(output, &headings, &[5]).leave_out(&[3, 2, 4]);
     for merge in merges {
         let mut why = text(merge, "reason").to_owned();
         let files = texts(merge, "files").join(", ");
@@ -143,6 +156,7 @@ pub fn merges(output: &Output, merges: &[Value], now: Timestamp) -> Vec<String> 
 /// The page of `status`. `busy` are the active and merging ideas, for their titles.
 pub fn status(output: &Output, status: &Value, busy: &[Value], now: Timestamp) -> Vec<String> {
     let mut page = vec![head(output, status), counts(output, status)];
+    page.extend(target_check(status, now));
     let agents = list(status, "agents");
     section(
         output,
@@ -226,6 +240,24 @@ pub fn head(output: &Output, status: &Value) -> String {
     parts.join(" · ")
 }
 
+/// The check of the target that is running now; ideas and merges may be waiting for it.
+pub fn target_check(status: &Value, now: Timestamp) -> Option<String> {
+    let check = status.get("baseline").filter(|check| check.is_object())?;
+    let branch = text(status.get("target").unwrap_or(&Value::Null), "branch");
+    let command = match text(check, "command") {
+        "" => String::new(),
+        command => format!(": `{command}`"),
+    };
+    let since = time(check, "since").map_or_else(String::new, |since| {
+        format!(" (started {})", clock::ago(since, now))
+    });
+    let line = format!(
+        "checking {branch} at {}{command}{since}",
+        commit(text(check, "commit"))
+    );
+    Some(safe(&line))
+}
+
 /// The number of ideas in each status; without ideas, the next command.
 pub fn counts(output: &Output, status: &Value) -> String {
     let ideas = status.get("ideas").unwrap_or(&Value::Null);
@@ -258,7 +290,7 @@ fn working(output: &Output, agents: &[Value], busy: &[Value], now: Timestamp) ->
         "PROGRESS",
         "STARTED",
     ];
-    let mut rows = Rows::new(output, &headings, &[2, 3]);
+    let mut rows = Rows::new(output, &headings, &[2, 3]).leave_out(&[4, 5, 6]);
     for agent in agents {
         let idea = busy.iter().find(|idea| idea["id"] == agent["ideaId"]);
         let content = idea.map_or("", |idea| text(idea, "content"));
@@ -266,7 +298,7 @@ fn working(output: &Output, agents: &[Value], busy: &[Value], now: Timestamp) ->
             (Tone::Plain, text(agent, "id")),
             (Tone::Plain, text(agent, "ideaId")),
             (Tone::Plain, &title(content, MAX_TITLE)),
-            (Tone::Live, &phase_words(agent, "phase")),
+            (Tone::Live, &agent_words(agent, now)),
             (Tone::Plain, &number(agent, "iteration").to_string()),
             (Tone::Plain, &progress(agent)),
             (Tone::Dim, &when(agent, "startedAt", now)),
@@ -340,13 +372,14 @@ pub fn agent(output: &Output, agent: &Value, now: Timestamp) -> Vec<String> {
     let mut page = vec![format!(
         "{}  {}",
         output.paint(Tone::Strong, &one("id")),
-        output.paint(Tone::Live, &safe(&phase_words(agent, "phase")))
+        output.paint(Tone::Live, &safe(&agent_words(agent, now)))
     )];
     page.extend(fields(
         output,
         &[
             ("idea", one("ideaId")),
             ("outcome", one("end")),
+            ("reason", one("reason")),
             ("attempt", count("attempt")),
             ("iteration", count("iteration")),
             ("progress", progress(agent)),
@@ -408,7 +441,20 @@ fn message_line(message: &Value, in_queue: bool, now: Timestamp) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn a_setup_that_failed_says_when_it_runs_again() {
+        let now = clock::now();
+        let mut agent = json!({"phase": "preparing"});
+        assert_eq!(agent_words(&agent, now), "preparing its worktree");
+        agent["reason"] = "its setup failed".into();
+        assert_eq!(agent_words(&agent, now), "setup failed, running again");
+        agent["notBefore"] = json!(now.plus_millis(60_000));
+        assert_eq!(agent_words(&agent, now), "setup failed, again in 1 min");
+    }
 
     #[test]
     fn of_many_runs_the_last_ones_are_listed() {

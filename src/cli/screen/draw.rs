@@ -10,7 +10,7 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 
 use super::app::{App, Mode, Role};
-use super::text::{cut, plain, styled, wrap};
+use super::text::{cut, plain, styled, width, wrap};
 use crate::cli::event_log;
 use crate::cli::json::text;
 use crate::cli::output::terminal::{Tone, safe};
@@ -38,7 +38,7 @@ pub fn draw(app: &mut App, frame: &mut Frame<'_>, now: Timestamp) {
     let area = frame.area();
     let buffer = frame.buffer_mut();
     app.output.width = Some(area.width);
-    let header = header(app, area.width);
+    let header = header(app, area.width, now);
     let notices = notices(app, area.width);
     let areas = divide(area, header.len(), notices.len(), app.page.is_none());
     put(buffer, areas.header, &header);
@@ -100,7 +100,7 @@ fn wrapped(lines: &[String], columns: u16) -> Vec<Line<'static>> {
         .collect()
 }
 
-fn header(app: &App, columns: u16) -> Vec<Line<'static>> {
+fn header(app: &App, columns: u16, now: Timestamp) -> Vec<Line<'static>> {
     if app.status.is_null() {
         return vec![Line::from("reading the daemon's state ...")];
     }
@@ -112,7 +112,9 @@ fn header(app: &App, columns: u16) -> Vec<Line<'static>> {
             counts = format!("{counts} · spent {} on {day} (UTC)", safe(&cost));
         }
     }
-    wrapped(&[render::head(&app.output, &app.status), counts], columns)
+    let mut lines = vec![render::head(&app.output, &app.status), counts];
+    lines.extend(render::target_check(&app.status, now));
+    wrapped(&lines, columns)
 }
 
 fn notices(app: &App, columns: u16) -> Vec<Line<'static>> {
@@ -168,9 +170,10 @@ fn log(app: &mut App, buffer: &mut Buffer, area: Rect, now: Timestamp) {
     put(buffer, heading, &[styled(&title)]);
     let hidden = match app.listing.hidden() {
         (0, 0) => String::new(),
-        (above, 0) => format!("{above} rows above"),
-        (0, below) => format!("{below} more rows below"),
-        (above, below) => format!("{above} rows above, {below} below"),
+        // The list is above this heading.
+        (above, 0) => format!("list: {above} rows above"),
+        (0, below) => format!("list: {below} more rows"),
+        (above, below) => format!("list: {above} rows above, {below} more"),
     };
     let hidden = app.output.paint(Tone::Dim, &hidden).into_owned();
     put_right(buffer, heading, &hidden);
@@ -230,7 +233,7 @@ fn footer(app: &App, columns: u16) -> Line<'static> {
             "stop the daemon gracefully?  y yes · any other key no".to_owned()
         }
         Mode::ConfirmStop => "stop at once? agents keep running  y yes · other no".to_owned(),
-        Mode::Browse => keys(app, filter),
+        Mode::Browse => keys(app, filter, usize::from(columns)),
     };
     let words = cut(&words, usize::from(columns));
     if app.mode == Mode::Browse {
@@ -240,19 +243,28 @@ fn footer(app: &App, columns: u16) -> Line<'static> {
     }
 }
 
-fn keys(app: &App, filter: &str) -> String {
-    let filtered = if filter.is_empty() {
-        String::new()
-    } else {
-        format!("only \"{}\" (Esc: all) · ", safe(filter))
-    };
+fn keys(app: &App, filter: &str, columns: usize) -> String {
+    let mut parts = Vec::new();
+    if !filter.is_empty() {
+        parts.push(format!("only \"{}\" (Esc: all)", safe(filter)));
+    }
     if app.page.is_some() {
-        return format!("{filtered}q back · j k scroll · / filter");
+        parts.extend(["q back", "j k scroll", "/ filter"].map(str::to_owned));
+        return parts.join(" · ");
     }
     let leave = match (app.role, app.interrupts) {
         (Role::Attached, _) => "q leave",
         (Role::Hosting, 0) => "q Ctrl+C stop",
         (Role::Hosting, _) => "Ctrl+C stop at once",
     };
-    format!("{filtered}{leave} · j k select · Enter open · / filter · ? keys")
+    let others = ["j k select", "Enter open", "/ filter", "? keys"];
+    parts.push(leave.to_owned());
+    parts.extend(others.map(str::to_owned));
+    // `?` shows those that are left out.
+    for left_out in ["j k select", "/ filter", "Enter open"] {
+        if width(&parts.join(" · ")) > columns {
+            parts.retain(|part| part != left_out);
+        }
+    }
+    parts.join(" · ")
 }

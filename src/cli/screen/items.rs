@@ -184,7 +184,7 @@ fn needs(output: &Output, status: &Value) -> Vec<Item> {
 fn agents(output: &Output, status: &Value, ideas: &[Value], now: Timestamp) -> Vec<Item> {
     let item = |agent: &Value| {
         let id = text(agent, "id");
-        let mut words = vec![render::phase_words(agent, "phase")];
+        let mut words = vec![render::agent_words(agent, now)];
         words.push(format!("iteration {}", number(agent, "iteration")));
         words.push(render::progress(agent));
         if let Some(since) = time(agent, "startedAt") {

@@ -279,4 +279,8 @@ fn q_leaves_an_attached_view_and_asks_before_it_stops_a_daemon() {
     let stopping = flat(&mut hosting, 60, 20);
     assert!(stopping.contains(notice), "{stopping}");
     assert!(stopping.contains("Ctrl+C stop at once"), "{stopping}");
+    assert!(
+        stopping.contains("Enter open · / filter · ? keys"),
+        "{stopping}"
+    );
 }

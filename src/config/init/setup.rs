@@ -12,7 +12,7 @@ pub const LOCAL_FILES: [&str; 2] = [".env", ".env.local"];
 pub struct FoundSetup {
     /// Command for `sh -c`.
     pub command: String,
-    /// Files that it depends on.
+    /// Files that it depends on: the lock file, and the manifest that must match it.
     pub inputs: Vec<String>,
     /// Evidence for it, such as `package-lock.json`.
     pub because: String,
@@ -42,8 +42,9 @@ fn node(repo: &Look<'_>) -> Option<FoundSetup> {
     ];
     let mut locks = locks.into_iter();
     let (lock, command) = locks.find(|(lock, _)| repo.has(lock))?;
+    let inputs = [lock, "package.json"];
     repo.has("package.json")
-        .then(|| found(repo, command, &[lock], lock, Some("node_modules")))
+        .then(|| found(repo, command, &inputs, lock, Some("node_modules")))
 }
 
 /// Yarn 1 and later versions write different lock files, and name the option differently.
@@ -130,20 +131,21 @@ fn ruby(repo: &Look<'_>) -> Option<FoundSetup> {
     let lock = "Gemfile.lock";
     let command = "BUNDLE_FROZEN=true bundle install --quiet";
     repo.has(lock)
-        .then(|| found(repo, command, &["Gemfile", lock], lock, None))
+        .then(|| found(repo, command, &[lock, "Gemfile"], lock, None))
 }
 
 fn go(repo: &Look<'_>) -> Option<FoundSetup> {
     let sums = "go.sum";
     repo.has(sums)
-        .then(|| found(repo, "go mod download", &["go.mod", sums], sums, None))
+        .then(|| found(repo, "go mod download", &[sums, "go.mod"], sums, None))
 }
 
 fn php(repo: &Look<'_>) -> Option<FoundSetup> {
     let lock = "composer.lock";
     let command = "composer install --no-interaction --no-progress";
+    let inputs = [lock, "composer.json"];
     repo.has(lock)
-        .then(|| found(repo, command, &[lock], lock, Some("vendor")))
+        .then(|| found(repo, command, &inputs, lock, Some("vendor")))
 }
 
 fn found(
@@ -220,7 +222,8 @@ mod tests {
                 "bun run test",
             ),
         ] {
-            gives(&[package, (lock, text)], setup, lock, quality);
+            let inputs = format!("{lock} package.json");
+            gives(&[package, (lock, text)], setup, &inputs, quality);
         }
     }
 
@@ -257,19 +260,19 @@ mod tests {
         gives(
             &[("Gemfile", ""), ("Gemfile.lock", "")],
             "BUNDLE_FROZEN=true bundle install --quiet",
-            "Gemfile Gemfile.lock",
+            "Gemfile.lock Gemfile",
             "",
         );
         gives(
             &[("go.mod", ""), ("go.sum", "")],
             "go mod download",
-            "go.mod go.sum",
+            "go.sum go.mod",
             "go test ./...",
         );
         gives(
             &[("composer.lock", ""), ("phpunit.xml", "")],
             "composer install --no-interaction --no-progress",
-            "composer.lock",
+            "composer.lock composer.json",
             "vendor/bin/phpunit",
         );
         let cargo = [("Cargo.toml", ""), ("Cargo.lock", "")];

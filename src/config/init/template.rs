@@ -2,7 +2,7 @@
 //!
 //! Invariant: the template's `config.json` is a valid configuration that lacks only target,
 //! profiles, quality commands and the setup of worktrees. Those are inserted as JSON, never as
-//! text.
+//! text. It has no key that a person may set for all repositories, because it would win.
 
 use include_dir::{Dir, File, include_dir};
 use serde_json::{Value, json};
@@ -118,7 +118,8 @@ mod tests {
     #![allow(clippy::unwrap_used)] // a test fails by panicking
 
     use super::*;
-    use crate::config::{Config, Sources, layer};
+    use crate::config::layers::leaves;
+    use crate::config::{Config, Origin, Sources, UserFile, layer};
 
     fn load(text: &str) -> Config {
         let sources = Sources {
@@ -133,6 +134,42 @@ mod tests {
         let mut config = load(&config_text());
         config.schema = None;
         assert_eq!(config, Config::default());
+    }
+
+    #[test]
+    fn what_a_person_sets_for_all_repositories_stands_after_init() {
+        let fill = Fill {
+            target: "main".to_owned(),
+            profiles: json!({ "ed": { "adapter": "demo" } }),
+            ..Fill::default()
+        };
+        let own = json!({
+            "mode": "semi-auto",
+            "agents": { "maxParallel": 1, "timeoutMinutes": 45 },
+            "completion": { "maxIterations": 7 },
+            "merge": { "autoMerge": false },
+            "checkpoints": { "periodic": 9 },
+            "budget": { "usdPerIdea": 1.0, "usdPerDay": 5.0 },
+            "retention": { "runsDays": 3 },
+            "shutdown": { "graceSeconds": 9 },
+        });
+        let sources = Sources {
+            user: Some(UserFile {
+                name: "own".to_owned(),
+                text: own.to_string(),
+            }),
+            shared: Some(render_config(&fill)),
+            ..Sources::default()
+        };
+        let layered = layer(&sources).unwrap();
+        let mut count = 0;
+        leaves(&own, "", &mut |key, _| {
+            let origin = layered.origin(key);
+            assert!(matches!(origin, Origin::User(_)), "{key}: {origin}");
+            count += 1;
+        });
+        assert_eq!(count, 10);
+        assert_eq!(layered.config.budget.usd_per_day, Some(5.0));
     }
 
     #[test]
@@ -152,8 +189,9 @@ mod tests {
         assert_eq!(value["target"], fill.target);
         assert_eq!(value["agents"]["profiles"], fill.profiles);
         assert_eq!(value["qualityCommands"], json!(fill.quality_commands));
+        // `init` leaves keepIgnored at its default.
         let mut written = json!(fill.worktree);
-        written.as_object_mut().unwrap().remove("keepIgnored"); // it has no placeholder
+        written.as_object_mut().unwrap().remove("keepIgnored");
         assert_eq!(value["worktree"], written);
         for open in [
             "\"target\": null",

@@ -73,6 +73,9 @@ pub struct Lost {
     pub commit: Oid,
     /// The first line of its message.
     pub subject: String,
+    /// No landing of swarm brought it.
+    #[serde(default)]
+    pub own: bool,
 }
 
 /// An agent that a rollback stops.
@@ -312,13 +315,15 @@ fn commits(repo: &Repo, state: &State, preview: &mut Preview) -> Result<(), GitE
     preview.from = Some(ours(now));
     let then = oid(&preview.commit)?;
     let between = |base, tip| -> Result<Vec<Lost>, GitError> {
-        let found = repo.commits_between(base, tip)?.into_iter();
-        Ok(found
-            .map(|(commit, subject)| Lost {
-                commit: ours(commit),
-                subject,
-            })
-            .collect())
+        let found = repo.commits_between(base, tip)?;
+        let all = found.iter().map(|(commit, _)| *commit).collect();
+        let own = repo.not_landed(tip, &all)?;
+        let each = found.into_iter().map(|(commit, subject)| Lost {
+            commit: ours(commit),
+            subject,
+            own: own.contains(&commit),
+        });
+        Ok(each.collect())
     };
     preview.commits_lost = between(then, now)?;
     preview.commits_regained = between(now, then)?;

@@ -70,6 +70,9 @@ fn copy_one(context: &DriverContext, name: &str, path: &str) -> Result<(), Refus
             it; create it, or remove it from worktree.copy in .swarm/config.json"
         )));
     };
+    let tree = context.paths.worktree(name);
+    // Git fails on a path behind a link.
+    parents(&tree, path, false).map_err(|error| refuse_parents(error, name, path))?;
     let status = context.repo.path_status_in(name, path);
     match status.map_err(|error| Refusal::Failed(error.into()))? {
         PathStatus::Ignored => {}
@@ -80,16 +83,7 @@ fn copy_one(context: &DriverContext, name: &str, path: &str) -> Result<(), Refus
             )));
         }
     }
-    let tree = context.paths.worktree(name);
-    make_parents(&tree, path).map_err(|error| {
-        if error.kind() == io::ErrorKind::NotADirectory {
-            return Refusal::Here(format!(
-                "`{path}` is not copied into .swarm/worktrees/{name}: a part of its path there is \
-                not a folder"
-            ));
-        }
-        error.into()
-    })?;
+    parents(&tree, path, true).map_err(|error| refuse_parents(error, name, path))?;
     let place = tree.join(path);
     if is_current(&source, &place)? {
         return Ok(());
@@ -153,8 +147,18 @@ fn source(context: &DriverContext, path: &str) -> Result<Option<File>, Refusal> 
     }
 }
 
-/// Makes the folders of a path below `tree`, which must not be links.
-fn make_parents(tree: &Path, path: &str) -> io::Result<()> {
+fn refuse_parents(error: io::Error, name: &str, path: &str) -> Refusal {
+    if error.kind() == io::ErrorKind::NotADirectory {
+        return Refusal::Here(format!(
+            "`{path}` is not copied into .swarm/worktrees/{name}: a part of its path there is not \
+            a folder"
+        ));
+    }
+    error.into()
+}
+
+/// Checks that the folders of a path below `tree` are no links; with `make`, makes missing ones.
+fn parents(tree: &Path, path: &str, make: bool) -> io::Result<()> {
     let mut folder = tree.to_owned();
     let parents = Path::new(path).parent().into_iter();
     for part in parents.flat_map(Path::components) {
@@ -162,9 +166,10 @@ fn make_parents(tree: &Path, path: &str) -> io::Result<()> {
         match fs::symlink_metadata(&folder) {
             Ok(there) if there.is_dir() => {}
             Ok(_) => return Err(io::ErrorKind::NotADirectory.into()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && make => {
                 fs::DirBuilder::new().mode(0o755).create(&folder)?;
             }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(error),
         }
     }

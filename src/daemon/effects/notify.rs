@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 use super::context::DriverContext;
 use crate::config::{Address, Webhook, address, expand};
 use crate::daemon::actor::handle::Handle;
+use crate::daemon::preflight;
 use crate::domain::effect;
 use crate::domain::outcome::NotifyOutcome;
 use crate::domain::state::attention::Notice;
@@ -44,11 +45,16 @@ pub(super) async fn notify(
     let Some(notice) = found else {
         return NotifyOutcome::Delivered;
     };
-    let Some(webhook) = context.config().notify.webhook.clone() else {
+    let config = context.config();
+    let Some(webhook) = &config.notify.webhook else {
         let why = "notify.webhook is no longer configured".to_owned();
         return NotifyOutcome::Refused { why };
     };
-    match prepare(context, &webhook, &notice) {
+    // The next daemon may have what this one lacks.
+    if let Some(why) = preflight::webhook_problem(&config, &context.inherited) {
+        return later(why, None);
+    }
+    match prepare(context, webhook, &notice) {
         Ok(request) => in_its_own_thread(request).await,
         Err(why) => NotifyOutcome::Refused { why },
     }

@@ -34,6 +34,10 @@ pub(super) fn setup_key(context: &DriverContext, name: &str) -> Result<Option<St
             .map_err(|error| Failure::other(format!("cannot read {}: {error}", path.display())))?;
         add(&mut key, &found);
     }
+    for (path, commit) in context.repo.submodules(name)? {
+        add(&mut key, path.as_os_str().as_bytes());
+        add(&mut key, commit.as_bytes());
+    }
     Ok(Some(sha256(&key)))
 }
 

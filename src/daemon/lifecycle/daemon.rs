@@ -72,8 +72,8 @@ pub struct Options {
 /// How a daemon ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum End {
-    /// On request.
-    Stopped,
+    /// On request; with the last state.
+    Stopped(Box<State>),
     /// Nothing was left to do by itself; with the state at that moment.
     AtRest(Rest, Box<State>),
     /// By a second Ctrl+C, without cleaning up.
@@ -247,10 +247,15 @@ impl Daemon {
         }
         match ended {
             Ended::DiskFailed(why) => Err(DaemonError::DiskFailed(why)),
-            Ended::Cleanly { .. } => Ok(notes
-                .at_rest()
-                .map_or(End::Stopped, |(rest, state)| End::AtRest(rest, state))),
+            Ended::Cleanly { .. } => Ok(clean_end(&notes, &handle)),
         }
+    }
+}
+
+fn clean_end(notes: &Notes, handle: &Handle) -> End {
+    match notes.at_rest() {
+        Some((rest, state)) => End::AtRest(rest, state),
+        None => End::Stopped(Box::new(handle.read(State::clone))),
     }
 }
 

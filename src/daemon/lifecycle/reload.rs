@@ -17,6 +17,7 @@ use crate::daemon::error::DaemonError;
 use crate::daemon::files::config_loader::Loader;
 use crate::daemon::files::settings;
 use crate::daemon::hooks::{self, HookView};
+use crate::daemon::preflight;
 use crate::daemon::review::Wanted;
 use crate::domain::command::Command;
 use crate::domain::hook::{HookName, HookSettings};
@@ -124,6 +125,7 @@ impl Reloader {
         let hash = config.hash();
         settings.hooks = self.hooks(&config).await?;
         self.context.set_config(config);
+        self.warn_of_webhook().await;
         let settings = Box::new(settings);
         let loaded = self
             .handle
@@ -133,6 +135,20 @@ impl Reloader {
 }
 
 impl Reloader {
+    /// Keeps a warning for as long as the webhook cannot be used from this environment.
+    pub(crate) async fn warn_of_webhook(&self) {
+        let key = WarningKind::Webhook.about("-environment");
+        let problem = preflight::webhook_problem(&self.context.config(), &self.context.inherited);
+        let observation = match problem {
+            Some(problem) => Observation::Trouble {
+                key,
+                message: format!("{problem}; {}", preflight::WEBHOOK_ADVICE),
+            },
+            None => Observation::TroubleOver { key },
+        };
+        self.handle.observe(observation).await;
+    }
+
     async fn hooks(
         &self,
         config: &Config,

@@ -63,6 +63,7 @@ impl Watcher {
             tracing::error!(%error, "files cannot be watched; after a change, send SIGUSR1 to the \
                 daemon");
         }
+        self.reloader.warn_of_webhook().await;
         let mut inbox = Inbox::new(Arc::clone(&self.reloader.context), self.handle.clone());
         inbox.scan().await;
         self.drop_solved_warnings().await;

@@ -1,8 +1,8 @@
 //! Checks of the agents' programs before any idea is given to them.
 //!
 //! `version` probes a program's version, `agent_script` finds scripts that worktrees lack,
-//! `quality_commands` finds missing check programs, and `budget` finds budgets without effect.
-//! Called by `swarm start`, `doctor` and `init`.
+//! `quality_commands` finds missing check programs, `budget` finds budgets without effect, and
+//! `webhook` finds variables that are not set. Called by `swarm start`, `doctor` and `init`.
 //! Invariant: nothing is started but `PROGRAM --version`. No secret is read: of a login, only its
 //! place is shown. What is uncertain becomes a doubt, and a doubt never prevents a start.
 
@@ -10,6 +10,7 @@ mod agent_script;
 mod budget;
 mod quality_commands;
 mod version;
+mod webhook;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -32,6 +33,7 @@ use crate::process::{self, ProcessError};
 pub use agent_script::TargetTree;
 pub use budget::{UncountedProfile, uncounted};
 pub use quality_commands::MissingProgram;
+pub use webhook::{WEBHOOK_ADVICE, webhook_problem};
 
 /// The branch that work lands on: the configured one, or else the one that is checked out.
 ///

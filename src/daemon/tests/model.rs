@@ -11,7 +11,8 @@ use crate::daemon::actor::handle::{CommandError, Journaled};
 use crate::domain::command::{Command, TargetChoice};
 use crate::domain::effect::{self, Effect, Purpose, SetupTree};
 use crate::domain::event::{
-    CheckpointMade, EffectRequested, Event, IdeaAdded, IdeaClaimed, IdeaLanded, RolledBack,
+    CancelUndone, CheckpointMade, EffectRequested, Event, IdeaAdded, IdeaClaimed, IdeaLanded,
+    RolledBack,
 };
 use crate::domain::evolve::evolve;
 use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, RunId};
@@ -230,6 +231,13 @@ impl Model {
             }
             Command::CancelIdea { id } => self.promise(id).cancelled = true,
             Command::RetryIdea { id } => self.promise(id).cancelled = false,
+            Command::Undo { .. } => {
+                for event in events {
+                    if let Event::CancelUndone(CancelUndone { id, .. }) = event {
+                        self.promise(id).cancelled = false;
+                    }
+                }
+            }
             Command::SettleTarget { .. } => self.unanswered(command),
             Command::StopAgent { id } => {
                 let idea = self.state.agents.get(id).map(|agent| agent.idea.clone());
@@ -254,7 +262,8 @@ impl Model {
             Command::CancelIdea { id } | Command::RetryIdea { id } => {
                 self.promise(id).unsure = true;
             }
-            Command::SettleTarget {
+            Command::Undo { .. }
+            | Command::SettleTarget {
                 choice: TargetChoice::Cancel,
             } => {
                 for id in self.state.ideas.keys() {

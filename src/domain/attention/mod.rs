@@ -293,7 +293,7 @@ impl<'a> Need<'a> {
 /// anything: swarm is trying again by itself, and has no result yet.
 pub fn is_undecided(state: &State, key: &NeedKey) -> bool {
     match key {
-        NeedKey::Baseline { .. } => state.awaits_baseline() && state.red_baseline().is_none(),
+        NeedKey::Baseline { .. } => state.is_baseline_awaited() && state.red_baseline().is_none(),
         NeedKey::Account { account } => {
             !state.is_held_for_person(account) && !has_answered(state, account)
         }
@@ -342,7 +342,7 @@ fn paused(state: &State) -> Option<What<'_>> {
     state.swarm.pause_reason.as_deref().map(What::Paused)
 }
 
-/// Nothing begins, because the target fails its own checks.
+/// Ideas or merges wait, because the target fails its own checks.
 fn red_baseline(state: &State) -> Option<What<'_>> {
     state.red_baseline().map(What::Baseline)
 }

@@ -51,6 +51,7 @@ pub fn ideas_left(state: &State) -> Rest {
         SwarmPhase::Running | SwarmPhase::Recovering
     );
     let mut left = false;
+    let red = state.red_baseline().is_some();
     for attempt in state.agents.values() {
         match attempt.phase {
             // Its entry in the merge queue decides.
@@ -58,7 +59,9 @@ pub fn ideas_left(state: &State) -> Rest {
             AttemptPhase::WaitingForHuman => left = true,
             AttemptPhase::Backoff
                 if attempt.ending.is_none()
-                    && (!running || is_held_for_person(state, |all| all.profile_of(attempt))) =>
+                    && (!running
+                        || (red && state.holds_iterations())
+                        || is_held_for_person(state, |all| all.profile_of(attempt))) =>
             {
                 left = true;
             }
@@ -83,7 +86,7 @@ pub fn ideas_left(state: &State) -> Rest {
         }
         left = true;
     }
-    let red = state.red_baseline().is_some();
+    let red = red && state.awaits_baseline();
     for (_, idea) in state.ideas.open() {
         if !scheduling::is_ready(state, idea) {
             continue;
@@ -117,6 +120,13 @@ fn waits_for_person(state: &State, entry: &MergeEntry) -> bool {
     let asked = entry.waits.as_ref().is_some_and(|waits| waits.person);
     let stuck = blocks_queue(state) && !entry.phase.is_busy();
     let locked = !scheduling::is_idea_unlocked(state, &entry.idea) && !entry.phase.is_busy();
+    // The target is checked only while the swarm runs.
+    let running = matches!(
+        state.swarm.phase,
+        SwarmPhase::Running | SwarmPhase::Recovering
+    );
+    let checks = running && state.red_baseline().is_none();
+    let red = state.is_held_by_target(entry) && !checks;
     let attempt = state.agents.get(&entry.agent);
     let at_boundary = attempt.is_some_and(|attempt| attempt.phase == AttemptPhase::Backoff);
     match entry.phase {
@@ -124,7 +134,7 @@ fn waits_for_person(state: &State, entry: &MergeEntry) -> bool {
         // Its resolver waits for the end of a pause; in a running swarm this phase does not last.
         MergePhase::Resolver => at_boundary,
         MergePhase::Queued | MergePhase::Building | MergePhase::Verifying | MergePhase::Landing => {
-            entry.held || asked || stuck || locked
+            entry.held || asked || stuck || locked || red
         }
     }
 }

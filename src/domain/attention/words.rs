@@ -136,8 +136,17 @@ impl Need<'_> {
             Some(settings) => baseline_failure(failed, settings),
             None => failed.how.clone(),
         };
+        let held: Vec<&IdeaId> = self.state.held_by_target().map(|it| &it.idea).collect();
+        let waits = match (held.as_slice(), self.state.awaits_baseline()) {
+            ([], _) => "no idea begins".to_owned(),
+            (held, true) => format!(
+                "no idea begins or continues, and {} cannot land",
+                names(held)
+            ),
+            (held, false) => format!("{} cannot land", names(held)),
+        };
         format!(
-            "no idea begins: {what}. swarm checks again by itself, after growing waits and when \
+            "{waits}: {what}. swarm checks again by itself, after growing waits and when \
             the branch or the configuration changes"
         )
     }

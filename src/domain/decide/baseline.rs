@@ -1,8 +1,10 @@
 //! Checks the untouched target before work is paid for: the quality commands run on it once, in the
-//! merge worktree, before the first iteration of any idea.
+//! merge worktree, before the first iteration of any idea, and before a merge that fails on it is
+//! blamed on the work.
 //!
 //! Invariant: under `checks.baseline: "require"`, no first iteration begins on a commit of the
-//! target that has not passed. A run that was stopped, or whose runner was killed, is no result.
+//! target that has not passed, and none at all while a merge waits. A run that was stopped is no
+//! result, nor is one whose runner was killed.
 //! `advance` calls [`check`] and [`may_begin`]; claiming asks the state.
 
 use super::attempt::claim;
@@ -21,7 +23,8 @@ use crate::domain::event::{
 use crate::domain::ids::{AgentId, Oid, RunId};
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::outcome::{BaselineReady, Failure};
-use crate::domain::settings::{BaselineMode, Settings};
+use crate::domain::scheduling;
+use crate::domain::settings::Settings;
 use crate::domain::state::baseline::{BaselineCheck, BaselineFailure, RUN_OWNER};
 use crate::domain::state::setup::VERIFY_TREE;
 use crate::domain::state::{Attempt, AttemptEnd, IdeaStatus, State, Task};
@@ -31,40 +34,64 @@ use crate::domain::time::Timestamp;
 const WAIT_MS: i64 = 30_000;
 const WAIT_MAX_MS: i64 = 600_000;
 
-/// Takes the next step of the check: checks the target out, or runs the next setup or quality
-/// command.
+/// Takes the next step of the check: checks the target out, runs the next setup or quality command,
+/// or stops one that nobody waits for any more.
 pub(super) fn check(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
     if state.is_pending(Effect::is_baseline) {
-        return;
+        return stop_unneeded(plan, settings);
     }
     let wanted = settings.checks_baseline() && may_start(plan);
     match &state.swarm.baseline.checking {
-        // The merge worktree is free again; the check begins anew when work may begin.
-        Some(_) if !wanted => plan.emit(BaselineCleared {}),
+        // The merge worktree is free again; the check begins anew when it is needed.
+        Some(_) if !wanted || !is_needed(state, settings) => plan.emit(BaselineCleared {}),
         Some(check) => run_next(plan, check, settings),
         None => {
-            if wanted && is_due(plan, settings) && !queue::is_busy(state) {
+            if wanted && is_due(plan) && !queue::is_busy(state) {
                 begin(plan, settings);
             }
         }
     }
 }
 
+/// Whether a merge waits for the check, an idea would begin after it with a free slot, or ideas
+/// have begun that need not wait for it.
+fn is_needed(state: &State, settings: &Settings) -> bool {
+    let mut ideas = state.ideas.open();
+    let ready = ideas.any(|(_, idea)| scheduling::is_ready(state, idea));
+    let begun = !settings.requires_baseline() && !state.agents.is_empty();
+    ready || begun || state.held_by_target().next().is_some()
+}
+
+/// Stops a command whose result counts no longer, or that nobody waits for. A pause stops none.
+fn stop_unneeded(plan: &mut Plan<'_>, settings: &Settings) {
+    let state = plan.state;
+    let check = state.swarm.baseline.checking.as_ref();
+    let needed = settings.checks_baseline() && is_needed(state, settings);
+    let current = check
+        .filter(|_| needed)
+        .and_then(|check| check.run.as_ref());
+    let runs = state.outbox.values().filter(|effect| effect.is_baseline());
+    for run in runs.filter_map(Effect::run_id) {
+        if current != Some(run) {
+            plan.stop_run(run, false);
+        }
+    }
+}
+
 /// Whether the target's last known commit must be checked now.
-fn is_due(plan: &Plan<'_>, settings: &Settings) -> bool {
+fn is_due(plan: &Plan<'_>) -> bool {
     let baseline = &plan.state.swarm.baseline;
-    let waits = |failed: &BaselineFailure| match settings.baseline {
-        BaselineMode::Require => failed.not_before > plan.now,
-        // Nobody waits for it, so it is not repeated until something has changed.
-        BaselineMode::Warn | BaselineMode::Off => true,
+    let waits = |failed: &BaselineFailure| {
+        // Without anybody who waits for it, it is not repeated until something has changed.
+        !plan.state.is_baseline_awaited() || failed.not_before > plan.now
     };
     !baseline.green && !baseline.failed.as_ref().is_some_and(waits)
 }
 
-/// Checks the target out, if an idea is about to begin.
+/// Checks the target out, if an idea is about to begin or a merge waits for it.
 fn begin(plan: &mut Plan<'_>, settings: &Settings) {
-    if claim::has_candidate(plan, settings) {
+    if claim::has_candidate(plan, settings) || plan.state.held_by_target().next().is_some() {
         plan.request(effect::PrepareBaseline {
             target: settings.target.clone(),
         });
@@ -83,6 +110,7 @@ fn run_next(plan: &mut Plan<'_>, check: &BaselineCheck, settings: &Settings) {
     plan.emit(BaselineStarted {
         index,
         run: run.clone(),
+        command: Some(shorten(command)),
     });
     let purpose = Purpose::Baseline {
         index,
@@ -255,9 +283,10 @@ pub(super) fn may_begin(
     };
     // A landing may have moved the target before the log says so.
     if !passed && !plan.state.is_pending(Effect::is_landing) {
+        let why = "the commit that it would start from has not passed the checks of the target";
         let end = End {
             keep_worktree: attempt.kept.is_some(),
-            ..End::keeping(AttemptEnd::Released, IdeaStatus::Pending, None)
+            ..End::keeping(AttemptEnd::Released, IdeaStatus::Pending, Some(why.into()))
         };
         plan.end(agent, end);
     }

@@ -360,6 +360,7 @@ pub(super) fn may_land(plan: &mut Plan<'_>, entry: &MergeEntry, settings: &Setti
                 reason: why(plan.state, HookName::PreMerge),
                 files: vec![],
                 person: true,
+                target: false,
             };
             plan.move_merge_waiting(&entry.idea, MergeInput::Requeue, None, Some(waits));
             false

@@ -41,7 +41,7 @@ pub use advance::{advance, next_deadline};
 use decision::{Plan, shorten};
 use environment_faults::broken_commands::CheckCommand;
 pub use ideas::MAX_TEXT_BYTES;
-pub use merge::outcomes::entry_of as merge_entry;
+pub use merge::commands::entry_of as merge_entry;
 
 /// Decides on a command of a person or agent.
 pub fn command(state: &State, command: &Command, now: Timestamp) -> Result<Vec<Event>, Rejection> {
@@ -63,13 +63,13 @@ pub fn command(state: &State, command: &Command, now: Timestamp) -> Result<Vec<E
         Command::SayToAgent { id, text } => agents::say(&mut plan, id, text)?,
         Command::Pause { reason } => swarm::pause(&mut plan, reason.as_deref())?,
         Command::Resume => swarm::resume(&mut plan)?,
-        Command::RetryMerge { id } => merge::outcomes::retry(&mut plan, id)?,
+        Command::RetryMerge { id } => merge::commands::retry(&mut plan, id)?,
         Command::ApproveMerge { id, commit } => {
             merge::review::approve(&mut plan, id, commit.as_ref())?;
         }
         Command::RejectMerge { id, why } => merge::review::reject(&mut plan, id, why)?,
-        Command::ResolveMerge { id } => merge::outcomes::resolve(&mut plan, id)?,
-        Command::SettleTarget { choice } => merge::outcomes::settle_target(&mut plan, *choice)?,
+        Command::ResolveMerge { id } => merge::commands::resolve(&mut plan, id)?,
+        Command::SettleTarget { choice } => merge::commands::settle_target(&mut plan, *choice)?,
         Command::CreateCheckpoint { name } => checkpoints::create(&mut plan, name)?,
         Command::DeleteCheckpoint { name } => checkpoints::delete(&mut plan, name)?,
         Command::RollBack { name, pause, from } => {

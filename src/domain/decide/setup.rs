@@ -2,13 +2,14 @@
 //! before its first iteration, in the merge worktree before the quality commands, and again
 //! wherever their key has changed.
 //!
-//! Invariant: before the first iteration a failure is never an idea's fault, and nothing is paid
-//! for: the command is repeated twice, then the swarm pauses. After that it is a failed check.
+//! Invariant: before the first iteration and on a merged tree a failure is never an idea's fault,
+//! and nothing is paid for: the command is repeated twice, then a person is asked. In an agent's
+//! worktree after its first iteration it is a failed check.
 
 use super::attempt::outcomes;
 use super::attempt::run_end::{failure_of, is_stopped, run_ended};
 use super::baseline;
-use super::decision::{Plan, shorten};
+use super::decision::{End, Plan, shorten};
 use super::environment_faults::broken_commands::{self, CheckCommand, CheckedTree, CommandKind};
 use super::environment_faults::{nobodys_fault, release};
 use super::merge;
@@ -17,18 +18,21 @@ use super::swarm;
 use crate::domain::effect::{self, Purpose, SetupTree};
 use crate::domain::event::{SetupPassed, SetupStarted};
 use crate::domain::ids::{AgentId, RunId};
-use crate::domain::lifecycle::{AttemptInput, AttemptPhase};
+use crate::domain::lifecycle::{AttemptInput, AttemptPhase, MergeInput};
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::outcome::{Failure, TreeSetup};
 use crate::domain::settings::Settings;
 use crate::domain::state::baseline::RUN_OWNER;
-use crate::domain::state::setup::SetupDue;
-use crate::domain::state::{Attempt, State};
+use crate::domain::state::setup::{SetupDue, failures_after};
+use crate::domain::state::{Attempt, AttemptEnd, IdeaStatus, MergeEntry, State, Waits};
 use crate::domain::warning::WarningKind;
 
 /// Pauses before a failed command is repeated: a registry that cannot be reached for a moment must
 /// not end the night. After the last of them a person is asked.
 const AGAIN_AFTER_MS: [i64; 2] = [10_000, 60_000];
+
+/// Pauses after that, where swarm goes on trying while it asks: on a merged tree.
+const SLOW_RETRY_MS: i64 = 600_000;
 
 /// Key of the warning about files that are not copied.
 const NOT_COPIED: &str = WarningKind::LocalFiles.only();
@@ -205,16 +209,89 @@ fn failed(
     if broken_commands::hold(plan, &tree, command, &end.how) {
         return;
     }
-    let before = usize::try_from(tries)
-        .unwrap_or(usize::MAX)
-        .saturating_sub(1);
-    match AGAIN_AFTER_MS.get(before) {
+    match retry_after(tries) {
         Some(wait) => {
-            let not_before = Some(plan.now.plus_millis(*wait));
+            let not_before = Some(plan.now.plus_millis(wait));
             plan.move_attempt_until(agent, AttemptInput::Hold, not_before);
         }
         None => hold(plan, agent, command, how, end.last_words.as_deref()),
     }
+}
+
+/// Ends the attempts whose setup has failed, when a person resumes the swarm: the person may have
+/// mended the target, so the next attempt starts from where it is then. Earlier work is kept, and
+/// its setup is repeated where it is.
+pub(super) fn start_over(plan: &mut Plan<'_>) {
+    let state = plan.state;
+    for (agent, attempt) in &state.agents {
+        let failed = attempt.setup.as_ref().is_some_and(|due| due.tries > 0);
+        if attempt.phase != AttemptPhase::Preparing
+            || attempt.ending.is_some()
+            || attempt.kept.is_some()
+            || !(failed || state.waits_for_command(attempt))
+            || state.is_under_way(agent, &attempt.idea)
+        {
+            continue;
+        }
+        let why = "its setup failed; the next attempt starts from the target as it is then";
+        let end = End {
+            keep_worktree: false,
+            ..End::keeping(AttemptEnd::Released, IdeaStatus::Pending, Some(why.into()))
+        };
+        plan.end(agent, end);
+    }
+}
+
+/// A setup command failed on a merged tree. Whether the idea or the environment is to blame cannot
+/// be told, so the work stays in the queue: the command is repeated, and then a person is asked.
+pub(super) fn failed_on_merge(
+    plan: &mut Plan<'_>,
+    entry: &MergeEntry,
+    run: &RunId,
+    command: CheckCommand<'_>,
+    (how, end): (&str, &RunEnd),
+) {
+    let is_counted = entry.run.as_ref() != Some(run);
+    let failures = if is_counted {
+        entry.setup_failures
+    } else {
+        failures_after(entry.setup_failures, &end.how)
+    };
+    let again = retry_after(failures);
+    let output = end.last_words.as_deref();
+    let output = output.map_or_else(String::new, |words| format!(": {}", shorten(words)));
+    let fails = format!(
+        "the setup command `{}` fails on the merged tree ({how}){output}",
+        command.command
+    );
+    let reason = match again {
+        Some(_) => format!("{fails}. It is repeated soon"),
+        None => format!(
+            "{fails}. It failed {failures} times in a row and is repeated every {} min. The work \
+            stays as it is, and no iteration is spent. All output: .swarm/runs/{run}/. Fix the \
+            cause, or change worktree.setup in .swarm/config.json",
+            SLOW_RETRY_MS / 60_000
+        ),
+    };
+    let waits = Waits {
+        reason: shorten(&reason),
+        files: vec![],
+        person: again.is_none(),
+        target: false,
+    };
+    let not_before = plan.now.plus_millis(again.unwrap_or(SLOW_RETRY_MS));
+    plan.move_merge_waiting(
+        &entry.idea,
+        MergeInput::Requeue,
+        Some(not_before),
+        Some(waits),
+    );
+}
+
+/// Pause after this many failures in a row; `None` if a person is asked.
+fn retry_after(failures: u32) -> Option<i64> {
+    let before = usize::try_from(failures).unwrap_or(usize::MAX);
+    AGAIN_AFTER_MS.get(before.saturating_sub(1)).copied()
 }
 
 /// Pauses the swarm: the command fails again and again where no agent has worked yet.

@@ -9,7 +9,8 @@ use super::budget::unpriced;
 use super::checkpoints::rolling_back;
 use super::decision::{Plan, shorten};
 use super::environment_faults::broken_commands;
-use super::merge::outcomes;
+use super::merge::commands;
+use super::setup;
 use crate::domain::event::{DaemonStarted, ModeSet, PauseLifted, PauseSet, SettingsLoaded};
 use crate::domain::lifecycle::{SwarmInput, SwarmPhase};
 use crate::domain::rejection::Rejection;
@@ -30,7 +31,7 @@ pub(super) fn started(plan: &mut Plan<'_>, version: &str, counters: Option<Count
     provider::free(plan, |hold| {
         hold.until.is_none() && hold.kind == HoldKind::Login
     });
-    outcomes::look_again(plan);
+    commands::look_again(plan);
     baseline::check_again(plan);
 }
 
@@ -121,6 +122,7 @@ pub(super) fn resume(plan: &mut Plan<'_>) -> Result<(), Rejection> {
     provider::free(plan, |_| true);
     baseline::check_again(plan);
     if plan.state.swarm.paused {
+        setup::start_over(plan);
         plan.emit(PauseLifted {});
     }
     Ok(())

@@ -1,17 +1,22 @@
-//! Takes back what a person did last: a rollback, a cancellation or a redirect.
+//! Takes back what a person did last: a rollback, a cancellation, an approval or a redirect.
 //!
 //! Invariant: only the action that was shown to the person is taken back, and only once. Taking
-//! back is not recorded itself, so that repeated undos go further back.
+//! back is not recorded itself, so that repeated undos go further back. An approval whose work has
+//! landed is not taken back, and hides older actions until the person skips it.
 
 use super::decision::Plan;
+use super::merge::review;
 use super::{redirect, rollback};
 use crate::domain::effect::Effect;
-use crate::domain::event::{CancelUndone, RedirectUndone, UndoRecorded, WorkRescued};
+use crate::domain::event::{
+    ApprovalWithdrawn, CancelUndone, RedirectUndone, UndoRecorded, WorkRescued,
+};
 use crate::domain::ids::{AgentId, IdeaId, Oid};
+use crate::domain::lifecycle::MergeInput;
 use crate::domain::outcome::WorktreeReleased;
 use crate::domain::rejection::Rejection;
 use crate::domain::state::undo::{Action, Undoable};
-use crate::domain::state::{Ending, IdeaStatus};
+use crate::domain::state::{Ending, IdeaStatus, State};
 
 /// Records an action that can be taken back.
 pub(super) fn record(plan: &mut Plan<'_>, action: Action) {
@@ -37,6 +42,8 @@ pub(super) fn undo(plan: &mut Plan<'_>, seq: u64, from: Option<&Oid>) -> Result<
     let Some(last) = state.last_undoable() else {
         return Err(refused("there is nothing left to take back", "swarm log"));
     };
+    let skipping = state.last_before_landings();
+    let last = skipping.filter(|older| older.seq == seq).unwrap_or(last);
     if last.seq != seq {
         return Err(refused(
             "it is not the last thing that was done",
@@ -49,8 +56,19 @@ pub(super) fn undo(plan: &mut Plan<'_>, seq: u64, from: Option<&Oid>) -> Result<
             rollback::begin(plan, safety, pause, from, Some(seq))
         }
         Action::Cancel { idea } => undo_cancel(plan, last, idea),
+        Action::Approval { idea, .. } => undo_approval(plan, last, idea),
         Action::Redirect { agent, idea, to } => undo_redirect(plan, seq, agent, idea, to),
     }
+}
+
+/// The undo that takes back the cancellation of this idea next, if one does.
+pub(super) fn of_cancel(state: &State, id: &IdeaId) -> Option<&'static str> {
+    let is_it = |last: &Undoable| matches!(&last.action, Action::Cancel { idea } if idea == id);
+    if state.last_undoable().is_some_and(is_it) {
+        return Some("swarm undo");
+    }
+    let older = state.last_before_landings().is_some_and(is_it);
+    older.then_some("swarm undo --skip-landed")
 }
 
 fn undo_cancel(plan: &mut Plan<'_>, last: &Undoable, id: &IdeaId) -> Result<(), Rejection> {
@@ -70,6 +88,30 @@ fn undo_cancel(plan: &mut Plan<'_>, last: &Undoable, id: &IdeaId) -> Result<(), 
     plan.emit(CancelUndone {
         id: id.clone(),
         undoes: last.seq,
+    });
+    Ok(())
+}
+
+fn undo_approval(plan: &mut Plan<'_>, last: &Undoable, id: &IdeaId) -> Result<(), Rejection> {
+    if let Some(commit) = plan.state.landing_of(&last.action) {
+        return Err(refused(
+            &format!("{id} has landed as {commit:.10}"),
+            &format!("revert it: git revert -m 1 {commit:.10}"),
+        ));
+    }
+    if review::is_landing(plan.state, id) {
+        return Err(refused(
+            &format!("{id} is landing at this moment"),
+            "see whether it has landed: swarm log; if no daemon runs: swarm start",
+        ));
+    }
+    // First: in a torn log the merge may start again, but never lands without the approval.
+    if plan.entry(id).is_some_and(|entry| entry.phase.is_busy()) {
+        plan.move_merge(id, MergeInput::Requeue);
+    }
+    plan.emit(ApprovalWithdrawn {
+        id: id.clone(),
+        undoes: Some(last.seq),
     });
     Ok(())
 }

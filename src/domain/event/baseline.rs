@@ -27,6 +27,9 @@ pub struct BaselineStarted {
     /// Index in the quality commands, from 0.
     pub index: usize,
     pub run: RunId,
+    /// The command; older logs do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -51,6 +51,15 @@ pub struct MergeApproved {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+pub struct ApprovalWithdrawn {
+    pub id: IdeaId,
+    /// Number of the action that is taken back; absent if the work has changed under the approval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undoes: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct MergeRejected {
     pub id: IdeaId,
     pub agent: AgentId,
@@ -61,6 +70,9 @@ pub struct MergeRejected {
     /// Whether the idea's text was edited: the agent continues with the new text.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub edited: bool,
+    /// Whether the attempt gets all its iterations and all its time again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub renewed: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -173,8 +173,11 @@ pub enum Event {
     MergeReleased(MergeReleased),
     /// A person approved this commit of an entry that waits for review.
     MergeApproved(MergeApproved),
-    /// A person returned work that waits for review to its agent, with a comment.
+    /// A person returned work that waits for review, or that is approved, to its agent, with a
+    /// comment.
     MergeRejected(MergeRejected),
+    /// An approval no longer holds: the work waits for review again.
+    ApprovalWithdrawn(ApprovalWithdrawn),
     /// The merge commit was built.
     MergeBuilt(MergeBuilt),
     /// The merge has a conflict.

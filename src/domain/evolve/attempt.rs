@@ -12,6 +12,7 @@ use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::signal::Signal;
 use crate::domain::state::message::{self, Message};
+use crate::domain::state::setup::failures_after;
 use crate::domain::state::{
     Attempt, Ending, IdeaStatus, Kept, Learning, MergeEntry, Said, State, Task,
 };
@@ -53,6 +54,7 @@ pub(super) fn claim(state: &mut State, at: Timestamp, claimed: &IdeaClaimed) {
 /// An attempt at its beginning, with what an earlier one left.
 fn begin_attempt(claimed: &IdeaClaimed, kept: Option<Box<Kept>>, at: Timestamp) -> Attempt {
     let session = provider::taken_up(kept.as_deref(), &claimed.profile);
+    let messages = kept.as_ref().map(|kept| kept.messages.clone());
     Attempt {
         idea: claimed.id.clone(),
         number: claimed.attempt,
@@ -88,9 +90,7 @@ fn begin_attempt(claimed: &IdeaClaimed, kept: Option<Box<Kept>>, at: Timestamp) 
         at_once: 0,
         feedback: kept.as_ref().and_then(|kept| kept.feedback.clone()),
         review: kept.as_ref().and_then(|kept| kept.review.clone()),
-        messages: kept
-            .as_ref()
-            .map_or_else(Vec::new, |kept| kept.messages.clone()),
+        messages: messages.unwrap_or_default(),
         heard: kept
             .as_deref()
             .map_or_else(Vec::new, |kept| heard_before(kept, at)),
@@ -102,6 +102,7 @@ fn begin_attempt(claimed: &IdeaClaimed, kept: Option<Box<Kept>>, at: Timestamp) 
         not_before: None,
         claimed_at: at,
         iteration_at: None,
+        before_review: 0,
         spent_ms: 0,
         session,
         own_session: None,
@@ -225,6 +226,9 @@ pub(super) fn end_run(state: &mut State, at: Timestamp, ended: &RunEnded) {
     let of_run = |entry: &&mut MergeEntry| entry.run.as_ref() == Some(run);
     if let Some(entry) = state.queue.iter_mut().find(of_run) {
         entry.run = None;
+        if entry.setup.is_some() {
+            entry.setup_failures = failures_after(entry.setup_failures, &end.how);
+        }
         count_lost(&mut entry.lost_runs, end);
     }
 }

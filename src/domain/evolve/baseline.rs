@@ -5,17 +5,18 @@ use super::setup;
 use crate::domain::event::{
     BaselineFailed, BaselinePassed, BaselineReady, BaselineStarted, RunEnded,
 };
-use crate::domain::ids::Oid;
+use crate::domain::ids::{Oid, RunId};
 use crate::domain::state::State;
 use crate::domain::state::baseline::{Baseline, BaselineCheck, BaselineFailure};
 use crate::domain::state::setup::VERIFY_TREE;
+use crate::domain::time::Timestamp;
 
 /// Number of passed commits that are remembered: attempts may begin from an earlier one while
 /// others land.
 const PASSED: usize = 20;
 
 /// A commit that passed before is not checked again.
-pub(super) fn check_out(state: &mut State, ready: &BaselineReady) {
+pub(super) fn check_out(state: &mut State, at: Timestamp, ready: &BaselineReady) {
     let setup = setup::require(state, VERIFY_TREE, ready.setup.as_deref());
     let baseline = &mut state.swarm.baseline;
     if baseline.passed.contains(&ready.commit) {
@@ -26,14 +27,21 @@ pub(super) fn check_out(state: &mut State, ready: &BaselineReady) {
             setup,
             next: 0,
             run: None,
+            since: Some(at),
         });
     }
 }
 
-pub(super) fn start(state: &mut State, started: &BaselineStarted) {
+pub(super) fn start(state: &mut State, at: Timestamp, started: &BaselineStarted) {
     state.counters.runs += 1;
+    begin_run(state, at, &started.run);
+}
+
+/// A quality or setup command of the check begins.
+pub(super) fn begin_run(state: &mut State, at: Timestamp, run: &RunId) {
     if let Some(check) = &mut state.swarm.baseline.checking {
-        check.run = Some(started.run.clone());
+        check.run = Some(run.clone());
+        check.since = Some(at);
     }
 }
 

@@ -165,6 +165,7 @@ pub(crate) fn about(state: &State, at: Timestamp, event: &Event) -> Vec<Call> {
         | Event::MergeReleased(_)
         | Event::MergeApproved(_)
         | Event::MergeRejected(_)
+        | Event::ApprovalWithdrawn(_)
         | Event::MergeBuilt(_)
         | Event::ConflictLaidOut(_)
         | Event::ConflictSettled(_)

@@ -4,9 +4,9 @@ use super::attempt::with_attempt;
 use super::idea::{audit, with_idea};
 use super::setup;
 use crate::domain::event::{
-    ConflictLaidOut, ConflictSettled, MergeApproved, MergeBuilt, MergeConflicted, MergeMoved,
-    MergeQueued, MergeRejected, MergeReleased, MergeReturned, ResolverFailed, VerifyPassed,
-    VerifyReady, VerifyStarted,
+    ApprovalWithdrawn, ConflictLaidOut, ConflictSettled, MergeApproved, MergeBuilt,
+    MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased, MergeReturned,
+    ResolverFailed, VerifyPassed, VerifyReady, VerifyStarted,
 };
 use crate::domain::hook::Passage;
 use crate::domain::ids::IdeaId;
@@ -44,6 +44,7 @@ pub(super) fn queue(state: &mut State, at: Timestamp, queued: &MergeQueued) {
         verified: None,
         pre_merge: None,
         lost_runs: 0,
+        setup_failures: 0,
         conflict: None,
         laid_out: false,
         resolver_tries: 0,
@@ -51,6 +52,7 @@ pub(super) fn queue(state: &mut State, at: Timestamp, queued: &MergeQueued) {
         waits: None,
         queued_at: at,
     });
+    state.undo.forget_approval(id);
     // The agent has answered the comment: the work is finished again.
     with_attempt(state, &queued.agent, |attempt| attempt.review = None);
 }
@@ -84,6 +86,7 @@ pub(super) fn release(state: &mut State, released: &MergeReleased) {
         entry.held = false;
         entry.not_before = None;
         entry.waits = None;
+        entry.setup_failures = 0;
     });
 }
 
@@ -98,7 +101,29 @@ pub(super) fn approve(state: &mut State, at: Timestamp, approved: &MergeApproved
     });
 }
 
-/// The work leaves the queue. All checks had passed, so only the comment counts for its agent.
+/// The work waits for review again, where it is in the queue.
+pub(super) fn withdraw(state: &mut State, at: Timestamp, withdrawn: &ApprovalWithdrawn) {
+    let ApprovalWithdrawn { id, undoes } = withdrawn;
+    match undoes {
+        Some(seq) => {
+            state.undo.take_back(*seq);
+        }
+        None => state.undo.forget_approval(id),
+    }
+    with_entry(state, id, |entry| {
+        entry.held = true;
+        entry.approved = None;
+        if entry.phase == MergePhase::Queued {
+            entry.not_before = None;
+            entry.waits = None;
+        }
+    });
+    with_idea(state, id, at, |idea| {
+        audit(idea, at, "approval_withdrawn", "");
+    });
+}
+
+/// The work leaves the queue. Only the comment counts for its agent, not what it did before.
 pub(super) fn reject(state: &mut State, at: Timestamp, rejected: &MergeRejected) {
     let MergeRejected {
         id,
@@ -106,8 +131,10 @@ pub(super) fn reject(state: &mut State, at: Timestamp, rejected: &MergeRejected)
         source,
         why,
         edited,
+        renewed,
     } = rejected;
     state.queue.retain(|entry| entry.idea != *id);
+    state.undo.forget_approval(id);
     with_idea(state, id, at, |idea| {
         idea.status = IdeaStatus::Active;
         audit(idea, at, "rejected", why);
@@ -126,6 +153,10 @@ pub(super) fn reject(state: &mut State, at: Timestamp, rejected: &MergeRejected)
         attempt.task = Task::Work;
         if *edited {
             attempt.text = None;
+        }
+        if *renewed {
+            attempt.before_review += attempt.counted_iterations();
+            attempt.spent_ms = 0;
         }
     });
 }
@@ -174,6 +205,7 @@ pub(super) fn settle_conflict(state: &mut State, settled: &ConflictSettled) {
         entry.held |= entry.approved.take().is_some();
         agent = Some(entry.agent.clone());
     });
+    state.undo.forget_approval(&settled.id);
     if let Some(agent) = agent {
         with_attempt(state, &agent, |attempt| {
             attempt.head = Some(settled.head.clone());

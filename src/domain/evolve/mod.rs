@@ -51,8 +51,8 @@ fn fold(state: &mut State, at: Timestamp, event: &Event) {
         Event::TargetSeen(seen) => swarm::see_target(state, seen),
         Event::TargetRewritten(rewritten) => swarm::rewrite_target(state, at, rewritten),
         Event::TargetSettled(settled) => swarm::settle_target(state, settled),
-        Event::BaselineReady(ready) => baseline::check_out(state, ready),
-        Event::BaselineStarted(started) => baseline::start(state, started),
+        Event::BaselineReady(ready) => baseline::check_out(state, at, ready),
+        Event::BaselineStarted(started) => baseline::start(state, at, started),
         Event::BaselinePassed(passed) => baseline::pass_command(state, passed),
         Event::BaselineFailed(failed) => baseline::fail(state, failed),
         Event::BaselineCleared(_) => baseline::clear(state),
@@ -64,7 +64,7 @@ fn fold(state: &mut State, at: Timestamp, event: &Event) {
         Event::EffectFinished(finished) => swarm::finish(state, finished),
         Event::StateRepaired(repaired) => swarm::repair(state, at, repaired),
 
-        Event::SetupStarted(started) => setup::start(state, started),
+        Event::SetupStarted(started) => setup::start(state, at, started),
         Event::SetupPassed(passed) => setup::pass(state, passed),
 
         Event::IdeaAdded(added) => idea::add(state, at, added),
@@ -112,6 +112,7 @@ fn fold(state: &mut State, at: Timestamp, event: &Event) {
         Event::MergeReleased(released) => merge::release(state, released),
         Event::MergeApproved(approved) => merge::approve(state, at, approved),
         Event::MergeRejected(rejected) => merge::reject(state, at, rejected),
+        Event::ApprovalWithdrawn(withdrawn) => merge::withdraw(state, at, withdrawn),
         Event::MergeBuilt(built) => merge::build(state, built),
         Event::MergeConflicted(conflicted) => merge::meet_conflict(state, conflicted),
         Event::ConflictLaidOut(laid_out) => merge::lay_out(state, laid_out),

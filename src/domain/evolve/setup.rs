@@ -1,12 +1,14 @@
 //! Folds the setup of worktrees.
 
 use super::attempt::{begin_run, with_attempt};
+use super::baseline;
 use super::merge::with_entry;
 use crate::domain::effect::SetupTree;
 use crate::domain::event::{SetupPassed, SetupStarted};
 use crate::domain::settings::Settings;
 use crate::domain::state::State;
 use crate::domain::state::setup::{SetupDue, VERIFY_TREE};
+use crate::domain::time::Timestamp;
 
 /// The setup that a tree needs now. What was set up there before no longer holds.
 pub(super) fn require(
@@ -21,7 +23,7 @@ pub(super) fn require(
     due
 }
 
-pub(super) fn start(state: &mut State, started: &SetupStarted) {
+pub(super) fn start(state: &mut State, at: Timestamp, started: &SetupStarted) {
     state.counters.runs += 1;
     let run = &started.run;
     match &started.tree {
@@ -31,11 +33,7 @@ pub(super) fn start(state: &mut State, started: &SetupStarted) {
         SetupTree::Merged { idea } => {
             with_entry(state, idea, |entry| entry.run = Some(run.clone()));
         }
-        SetupTree::Target => {
-            if let Some(check) = &mut state.swarm.baseline.checking {
-                check.run = Some(run.clone());
-            }
-        }
+        SetupTree::Target => baseline::begin_run(state, at, run),
     }
 }
 
@@ -80,6 +78,7 @@ pub(super) fn configure(state: &mut State, before: &Settings, now: &Settings) {
         begin_anew(&mut attempt.setup);
     }
     for entry in &mut state.queue {
+        entry.setup_failures = 0;
         begin_anew(&mut entry.setup);
     }
 }

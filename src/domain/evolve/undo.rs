@@ -7,7 +7,7 @@ use super::redirect;
 use crate::domain::event::{CancelUndone, RedirectUndone, UndoRecorded, WorkRescued};
 use crate::domain::ids::{AgentId, IdeaId};
 use crate::domain::state::undo::{Action, Before, Undoable};
-use crate::domain::state::{Ending, Kept, State, UnusedWorktree};
+use crate::domain::state::{Ending, IdeaStatus, Kept, State, UnusedWorktree};
 use crate::domain::time::Timestamp;
 
 pub(super) fn record(state: &mut State, at: Timestamp, recorded: &UndoRecorded) {
@@ -17,10 +17,11 @@ pub(super) fn record(state: &mut State, at: Timestamp, recorded: &UndoRecorded) 
             Box::new(Before {
                 status: idea.status.without_attempt(),
                 held: idea.held,
+                finished: idea.status == IdeaStatus::Merging,
                 kept: idea.kept.clone(),
             })
         }),
-        Action::Rollback { .. } | Action::Redirect { .. } => None,
+        Action::Rollback { .. } | Action::Approval { .. } | Action::Redirect { .. } => None,
     };
     let seq = state.seq;
     state.undo.push(Undoable {

@@ -221,7 +221,12 @@ pub struct Attempt {
     /// When the current iteration started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iteration_at: Option<Timestamp>,
-    /// Total time of its iterations, in milliseconds, without those that waited for their account.
+    /// Iterations that counted before a reviewer last returned the work. They no longer count
+    /// towards the limit.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub before_review: u32,
+    /// Total time of its iterations since it was claimed, or since a reviewer last returned the
+    /// work, in milliseconds, without those that waited for their account.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub spent_ms: i64,
     /// Its conversation; while a resolver of another profile works, the resolver's.
@@ -329,6 +334,12 @@ pub struct EndedAttempt {
 }
 
 impl Attempt {
+    /// Iterations that count towards `completion.maxIterations`.
+    pub fn counted_iterations(&self) -> u32 {
+        let excused = self.excused + self.before_review;
+        self.iteration.saturating_sub(excused)
+    }
+
     /// How often in a row a quality command has failed with the same output, this failure included.
     /// A failure that is already counted is not counted again.
     pub fn failures_with(&self, failure: &Feedback, fingerprint: Option<&str>) -> u32 {

@@ -8,8 +8,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::setup::SetupDue;
-use super::{State, is_false, is_zero};
+use super::{MergeEntry, State, is_false, is_zero};
 use crate::domain::ids::{Oid, RunId};
+use crate::domain::lifecycle::MergePhase;
 use crate::domain::settings::Settings;
 use crate::domain::time::Timestamp;
 
@@ -53,6 +54,9 @@ pub struct BaselineCheck {
     /// Run of the current quality or setup command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
+    /// When its present step began; older snapshots do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
 }
 
 /// How the check of the untouched target failed.
@@ -80,15 +84,53 @@ pub struct BaselineFailure {
 }
 
 impl State {
-    /// Whether nothing may begin before the target has passed its check.
+    /// Whether no idea may begin before the target has passed its check.
     pub fn awaits_baseline(&self) -> bool {
         let settings = self.settings.as_deref();
         settings.is_some_and(Settings::requires_baseline) && !self.swarm.baseline.green
     }
 
-    /// Why nothing may begin: the failed check of the target.
+    /// Whether an entry waits until the target has passed its check.
+    pub fn is_held_by_target(&self, entry: &MergeEntry) -> bool {
+        let checks = |settings: &Settings| settings.verify && settings.checks_baseline();
+        entry.phase == MergePhase::Queued
+            && entry.waits.as_ref().is_some_and(|waits| waits.target)
+            && self.settings.as_deref().is_some_and(checks)
+            && !self.swarm.baseline.green
+    }
+
+    /// Entries that wait until the target has passed its check.
+    pub fn held_by_target(&self) -> impl Iterator<Item = &MergeEntry> {
+        let held = |entry: &&MergeEntry| self.is_held_by_target(entry);
+        self.queue.iter().filter(held)
+    }
+
+    /// Whether no iteration may begin: finished work cannot land on a target that has not passed
+    /// its check, and neither could what the iteration would do.
+    pub fn holds_iterations(&self) -> bool {
+        self.awaits_baseline() && self.held_by_target().next().is_some()
+    }
+
+    /// Why ideas or merges wait: the failed check of the target.
     pub fn red_baseline(&self) -> Option<&BaselineFailure> {
         let failed = self.swarm.baseline.failed.as_ref();
-        failed.filter(|_| self.awaits_baseline())
+        failed.filter(|_| self.is_baseline_awaited())
+    }
+
+    /// Whether ideas or merges wait until the target has passed its check.
+    pub fn is_baseline_awaited(&self) -> bool {
+        self.awaits_baseline() || self.held_by_target().next().is_some()
+    }
+
+    /// Quality or setup command that the check of the target runs now.
+    pub fn baseline_command(&self) -> Option<&str> {
+        let settings = self.settings.as_deref()?;
+        let check = self.swarm.baseline.checking.as_ref()?;
+        check.run.as_ref()?;
+        let command = match &check.setup {
+            Some(due) => settings.setup.get(due.next),
+            None => settings.quality_commands.get(check.next),
+        };
+        command.map(String::as_str)
     }
 }

@@ -61,6 +61,9 @@ pub struct MergeEntry {
     /// Quality or setup commands in a row whose runner was killed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub lost_runs: u32,
+    /// How often in a row the setup has failed on the merged tree.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub setup_failures: u32,
     /// Its conflict, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conflict: Option<Conflict>,
@@ -115,6 +118,9 @@ pub struct Waits {
     pub files: Vec<String>,
     /// Whether only a person can resolve this.
     pub person: bool,
+    /// Whether it waits until the untouched target has passed the quality commands.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub target: bool,
 }
 
 /// A merge conflict.

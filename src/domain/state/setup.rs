@@ -41,15 +41,21 @@ impl SetupDue {
     /// How often in a row its command has failed, once a run of it has ended like this.
     #[must_use]
     pub fn tries_after(&self, how: &RunEndKind) -> u32 {
-        match how {
-            RunEndKind::Exited { code: 0 } => 0,
-            RunEndKind::Stopped | RunEndKind::LeaseExpired | RunEndKind::Lost => self.tries,
-            RunEndKind::Exited { .. }
-            | RunEndKind::Signalled { .. }
-            | RunEndKind::TimedOut
-            | RunEndKind::Idle
-            | RunEndKind::OutputLimit
-            | RunEndKind::NotStarted { .. } => self.tries + 1,
-        }
+        failures_after(self.tries, how)
+    }
+}
+
+/// Failures of a setup in a row, once another run of one of its commands has ended like this.
+#[must_use]
+pub fn failures_after(failures: u32, how: &RunEndKind) -> u32 {
+    match how {
+        RunEndKind::Exited { code: 0 } => 0,
+        RunEndKind::Stopped | RunEndKind::LeaseExpired | RunEndKind::Lost => failures,
+        RunEndKind::Exited { .. }
+        | RunEndKind::Signalled { .. }
+        | RunEndKind::TimedOut
+        | RunEndKind::Idle
+        | RunEndKind::OutputLimit
+        | RunEndKind::NotStarted { .. } => failures + 1,
     }
 }

@@ -8,7 +8,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::{Ending, IdeaStatus, Kept, State};
-use crate::domain::ids::{AgentId, CheckpointName, IdeaId};
+use crate::domain::ids::{AgentId, CheckpointName, IdeaId, Oid};
 use crate::domain::time::Timestamp;
 
 /// Most actions that are kept.
@@ -56,6 +56,13 @@ pub enum Action {
         /// The idea.
         idea: IdeaId,
     },
+    /// Work was approved to land.
+    Approval {
+        /// The idea.
+        idea: IdeaId,
+        /// The approved commit.
+        source: Oid,
+    },
     /// An agent was given another idea.
     Redirect {
         /// The agent.
@@ -72,6 +79,9 @@ impl fmt::Display for Action {
         match self {
             Self::Rollback { to, .. } => write!(out, "rollback to {to}"),
             Self::Cancel { idea } => write!(out, "cancellation of {idea}"),
+            Self::Approval { idea, source } => {
+                write!(out, "approval of {idea} (commit {source:.10})")
+            }
             Self::Redirect { agent, idea, to } => {
                 write!(out, "redirect of {agent} from {idea} to {to}")
             }
@@ -88,6 +98,9 @@ pub struct Before {
     /// Whether it was held.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub held: bool,
+    /// Whether its finished work was in the merge queue.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub finished: bool,
     /// Its work, as long as it can be given back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<Box<Kept>>,
@@ -99,8 +112,11 @@ impl UndoStack {
         *self == Self::default()
     }
 
-    /// Adds an action. An idea that is cancelled again has only its last cancellation.
+    /// Adds an action. An idea has only its last cancellation and its last approval.
     pub fn push(&mut self, added: Undoable) {
+        if let Action::Approval { idea, .. } = &added.action {
+            self.forget_approval(idea);
+        }
         self.actions.retain(|old| {
             !matches!(old.action, Action::Cancel { .. }) || old.action != added.action
         });
@@ -121,7 +137,15 @@ impl UndoStack {
     pub fn forget_redirects(&mut self, over: impl Fn(&AgentId) -> bool) {
         self.actions.retain(|one| match &one.action {
             Action::Redirect { agent, .. } => !over(agent),
-            Action::Rollback { .. } | Action::Cancel { .. } => true,
+            Action::Rollback { .. } | Action::Cancel { .. } | Action::Approval { .. } => true,
+        });
+    }
+
+    /// Forgets that work of this idea was approved: it is other work now.
+    pub fn forget_approval(&mut self, id: &IdeaId) {
+        self.actions.retain(|one| match &one.action {
+            Action::Approval { idea, .. } => idea != id,
+            Action::Rollback { .. } | Action::Cancel { .. } | Action::Redirect { .. } => true,
         });
     }
 
@@ -166,10 +190,35 @@ impl State {
     /// no longer cancelled.
     pub fn last_undoable(&self) -> Option<&Undoable> {
         let mut newest = self.undo.actions.iter().rev();
-        newest.find(|one| match &one.action {
+        newest.find(|one| self.is_in_effect(&one.action))
+    }
+
+    /// The newest action that is still in effect and is not an approval whose work has landed.
+    pub fn last_before_landings(&self) -> Option<&Undoable> {
+        let mut newest = self.undo.actions.iter().rev();
+        newest.find(|one| self.is_in_effect(&one.action) && self.landing_of(&one.action).is_none())
+    }
+
+    fn is_in_effect(&self, action: &Action) -> bool {
+        match action {
             Action::Rollback { .. } | Action::Redirect { .. } => true,
             Action::Cancel { idea } => self.is_cancelled(idea),
-        })
+            Action::Approval { idea, source } => {
+                let entry = self.entry(idea);
+                let waits = entry.is_some_and(|entry| entry.approved.as_ref() == Some(source));
+                waits || self.landing_of(action).is_some()
+            }
+        }
+    }
+
+    /// The merge commit of approved work that has landed.
+    pub fn landing_of(&self, action: &Action) -> Option<&Oid> {
+        let Action::Approval { idea, .. } = action else {
+            return None;
+        };
+        let idea = self.ideas.get(idea)?;
+        let landed = idea.status == IdeaStatus::Done;
+        idea.commit.as_ref().filter(|_| landed)
     }
 
     fn is_cancelled(&self, id: &IdeaId) -> bool {

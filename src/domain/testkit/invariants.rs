@@ -381,7 +381,11 @@ fn rests(state: &State, attempt: &Attempt, now: Timestamp) -> bool {
             let later = attempt.not_before.is_some_and(|time| time > now);
             let caught_up = attempt.catch_up.is_none() || draining;
             let held = is_held(state, attempt, now);
-            let may_rest = later || held || is_full(state, now) || state.slots_free() == 0;
+            let may_rest = later
+                || held
+                || state.holds_iterations()
+                || is_full(state, now)
+                || state.slots_free() == 0;
             caught_up && (!running || may_rest)
         }
         AttemptPhase::Starting => {

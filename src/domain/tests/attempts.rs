@@ -519,7 +519,7 @@ fn a_full_disk_counts_against_no_attempt() {
     assert_snapshot!(s.then(), @r"
     warningRaised {key: disk-full, message: no room for a worktree}
     roomAwaited {until: 2026-01-01T00:00:10.000Z}
-    attemptEnded {agent: ed-001, end: released, keepWorktree: true, status: pending}
+    attemptEnded {agent: ed-001, end: released, keepWorktree: true, message: no room for a worktree, status: pending}
     end #1: no room for a worktree
     ask #2 releaseWorktree w01
     ");

@@ -67,7 +67,7 @@ fn the_target_is_checked_once_before_the_first_idea_begins() {
     ask #1 prepareBaseline main
     baselineReady {commit: 0001}
     end #1
-    baselineStarted {index: 0, run: r0001-baseline-1}
+    baselineStarted {command: check, index: 0, run: r0001-baseline-1}
     ask #2 run r0001-baseline-1: check
     run r0001-baseline-1 Exited { code: 0 }
     baselinePassed {commit: 0001, index: 0, last: true}
@@ -196,7 +196,7 @@ fn an_attempt_on_a_commit_that_was_not_checked_begins_anew() {
     targetSeen {branch: main, commit: 0002}
     ed-001 -> Starting
     end #3
-    attemptEnded {agent: ed-001, end: released, keepWorktree: false, status: pending}
+    attemptEnded {agent: ed-001, end: released, keepWorktree: false, message: the commit that it would start from has not passed the checks of the target, status: pending}
     ask #4 releaseWorktree w01
     ask #5 prepareBaseline main
     ");
@@ -352,4 +352,184 @@ fn a_target_that_cannot_be_checked_out_is_red_and_a_full_disk_waits() {
     s.fails_as("prepareBaseline", FailureKind::NoSpace, "the disk is full");
     assert!(s.state.red_baseline().is_none());
     s.wait_for_deadline().answer("prepareBaseline", at(1));
+}
+
+/// Approved work is merged with the target at commit 2, which somebody made and nobody checked, and
+/// the merged tree fails.
+fn held_merge(change: impl FnOnce(&mut Settings)) -> Scenario {
+    let mut s = Scenario::with(|settings| {
+        required(settings);
+        settings.auto_merge = false;
+        change(settings);
+    });
+    s.add("one").all_goes_well();
+    fails_on_commit_2(&mut s);
+    s
+}
+
+fn fails_on_commit_2(s: &mut Scenario) {
+    let (id, commit) = (idea(1), None);
+    s.command(Command::ApproveMerge { id, commit });
+    s.answer("buildMerge", outcomes::built(9, 2));
+    s.answer("prepareVerify", outcomes::verify_ready());
+    s.check(exit(1));
+}
+
+#[test]
+fn a_merge_that_fails_on_a_target_that_nobody_checked_waits_for_its_check() {
+    let mut s = held_merge(|_| {});
+    assert_eq!(view::rest(&s.state), Rest::Busy);
+    let reason = &s.entry(1).waits.as_ref().unwrap().reason;
+    let expected = "`check` fails on the merged tree (exit code 1), and main has not passed its \
+        own checks; the merge continues once it has";
+    assert_eq!(reason, expected);
+    s.answer("prepareBaseline", at(2)).check(exit(1));
+    assert_eq!(view::rest(&s.state), Rest::NeedsPerson);
+    let message = &view::needs_you(&s.state)[0].message;
+    let expected = "no idea begins or continues, and idea-001 cannot land: `check` fails on main \
+        at 0002000000";
+    assert!(message.starts_with(expected), "{message}");
+    for _ in 0..3 {
+        s.wait_for_deadline();
+        s.answer("prepareBaseline", at(2)).check(exit(1));
+    }
+    s.restart();
+    assert!(s.pending("buildMerge").is_none() && s.entry(1).approved.is_some());
+    s.answer("prepareBaseline", at(3)).check(exit(0));
+    s.answer("buildMerge", outcomes::built(10, 3))
+        .all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+    assert_eq!(
+        s.state.ended[&agent(1)].iteration,
+        1,
+        "nothing was paid for"
+    );
+}
+
+#[test]
+fn a_merge_that_fails_on_a_target_that_passes_returns_to_its_agent() {
+    let mut s = held_merge(|_| {});
+    s.answer("prepareBaseline", at(2)).check(exit(0));
+    assert_eq!(s.attempt(1).returns, 0);
+    s.answer("buildMerge", outcomes::built(9, 2));
+    s.answer("prepareVerify", outcomes::verify_ready());
+    s.check(exit(1));
+    assert!(s.pending("prepareBaseline").is_none());
+    assert_eq!(s.attempt(1).returns, 1);
+    let feedback = s.attempt(1).feedback.as_ref().unwrap();
+    assert!(feedback.merged && feedback.command == "check");
+    s.well_until("iteration");
+}
+
+#[test]
+fn no_iteration_begins_while_a_merge_waits_for_the_target() {
+    let mut s = Scenario::with(|settings| {
+        required(settings);
+        settings.auto_merge = false;
+    });
+    s.add("one")
+        .all_goes_well()
+        .add("two")
+        .well_until("iteration");
+    fails_on_commit_2(&mut s);
+    s.iteration(&agent(2), exit(0));
+    assert_eq!(s.attempt(2).phase, AttemptPhase::Backoff);
+    s.answer("prepareBaseline", at(2)).check(exit(1));
+    s.wait_for_deadline();
+    assert_eq!(s.attempt(2).phase, AttemptPhase::Backoff);
+    assert_eq!(s.attempt(2).iteration, 1);
+    s.answer("prepareBaseline", at(2)).check(exit(1));
+    assert_eq!(view::rest(&s.state), Rest::NeedsPerson);
+    s.wait_for_deadline();
+    s.answer("prepareBaseline", at(3)).check(exit(0));
+    assert_eq!(s.attempt(2).iteration, 2);
+    // Without a merge that waits for it, work that has begun goes on.
+    let mut s = held_merge(|_| {});
+    s.command(Command::CancelIdea { id: idea(1) });
+    assert!(!s.state.holds_iterations());
+}
+
+#[test]
+fn finished_work_that_fixes_a_red_target_lands_and_frees_the_rest() {
+    let mut s = held_merge(|settings| settings.max_parallel = 2);
+    s.answer("prepareBaseline", at(2)).check(exit(1)).restart();
+    s.load(|settings| settings.baseline = BaselineMode::Warn);
+    s.answer("prepareBaseline", at(2)).check(exit(1));
+    // Ideas begin, and one of them is the fix.
+    s.add("two");
+    worktree(&mut s, 2);
+    assert!(s.pending("iteration").is_some());
+    let message = &view::needs_you(&s.state)[0].message;
+    assert!(
+        message.starts_with("idea-001 cannot land: `check`"),
+        "{message}"
+    );
+    let status = view::status(&s.state, view::Outside::default());
+    assert!(status.warnings.is_empty(), "it is said once");
+    s.all_goes_well();
+    let (id, commit) = (idea(2), None);
+    s.command(Command::ApproveMerge { id, commit });
+    s.all_goes_well();
+    assert_eq!(s.idea(2).status, IdeaStatus::Done);
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+}
+
+#[test]
+fn a_merge_is_not_held_once_the_target_is_not_checked_any_more() {
+    let mut s = held_merge(|_| {});
+    s.answer("prepareBaseline", at(2)).check(exit(1));
+    s.load(|settings| settings.baseline = BaselineMode::Off);
+    s.answer("buildMerge", outcomes::built(9, 2));
+    s.answer("prepareVerify", outcomes::verify_ready());
+    s.check(exit(1));
+    assert_eq!(s.attempt(1).returns, 1);
+}
+
+#[test]
+fn a_check_that_nobody_waits_for_is_stopped() {
+    let mut s = checking();
+    s.command(Command::CancelIdea { id: idea(1) });
+    assert!(s.pending("stopRun").is_some());
+    s.stop_delivered().check(RunEndKind::Stopped);
+    assert_eq!(view::rest(&s.state), Rest::Idle);
+    assert!(s.state.swarm.baseline.checking.is_none() && s.state.red_baseline().is_none());
+    s.add("two").answer("prepareBaseline", at(1)).check(exit(0));
+    assert_eq!(s.idea(2).status, IdeaStatus::Active);
+}
+
+#[test]
+fn a_check_with_other_commands_is_stopped_and_begins_anew() {
+    let mut s = checking();
+    s.load(|settings| settings.quality_commands = vec!["lint".into()]);
+    assert!(s.pending("stopRun").is_some());
+    assert!(s.pending("prepareBaseline").is_none());
+    s.stop_delivered().check(RunEndKind::Stopped);
+    s.answer("prepareBaseline", at(1)).check(exit(0));
+    assert!(is_claimed(&s));
+}
+
+#[test]
+fn a_check_goes_on_while_an_idea_may_still_begin() {
+    let mut s = checking();
+    s.add("two").command(Command::CancelIdea { id: idea(1) });
+    s.load(|settings| settings.max_parallel += 1);
+    assert!(s.pending("stopRun").is_none());
+    s.check(exit(0));
+    assert_eq!(s.idea(2).status, IdeaStatus::Active);
+}
+
+#[test]
+fn status_shows_the_check_that_runs() {
+    let s = checking();
+    let outside = || view::Outside {
+        pid: Some(1),
+        ..view::Outside::default()
+    };
+    let check = view::status(&s.state, outside()).baseline.unwrap();
+    assert_eq!(check.commit, oid(1));
+    assert_eq!(check.command.as_deref(), Some("check"));
+    assert_eq!(check.since, Some(s.now));
+    let without_daemon = view::status(&s.state, view::Outside::default());
+    assert!(without_daemon.baseline.is_none());
+    assert!(view::status(&red().state, outside()).baseline.is_none());
 }

@@ -17,21 +17,21 @@ use crate::domain::effect::{
     self, ConflictLevel, Effect, KeptWorktree, Landing, Purpose, Saved, SetupTree,
 };
 use crate::domain::event::{
-    AgentRedirected, AttemptEnded, AttemptMoved, AttemptSealed, BaselineCleared, BaselineFailed,
-    BaselinePassed, BaselineReady, BaselineStarted, CancelUndone, CheckpointDeleted,
-    CheckpointMade, ClockWentBack, ConflictLaidOut, ConflictSettled, DaemonStarted, EffectFinished,
-    EffectRequested, EndingAsked, Event, FoundLanding, GateFailed, GatePassed, GateStarted,
-    HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut,
-    IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaHeld, IdeaLanded,
-    IdeaRetried, IdeaUnheld, IterationJudged, IterationStarted, Learned, LostEvents, Mark,
-    MergeApproved, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeRejected,
-    MergeReleased, MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan,
-    NightEnded, NoticeDelivered, NoticeFailed, PauseLifted, PauseSet, PhaseChanged, RedirectUndone,
-    RepairWay, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped,
-    RolledBack, RoomAwaited, RunEnded, RunStarted, SettingsLoaded, SetupPassed, SetupStarted,
-    SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen, TargetSettled, TaskSet,
-    UndoRecorded, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared, WarningRaised,
-    WorkRescued, WorkSaved, WorktreeReady,
+    AgentRedirected, ApprovalWithdrawn, AttemptEnded, AttemptMoved, AttemptSealed, BaselineCleared,
+    BaselineFailed, BaselinePassed, BaselineReady, BaselineStarted, CancelUndone,
+    CheckpointDeleted, CheckpointMade, ClockWentBack, ConflictLaidOut, ConflictSettled,
+    DaemonStarted, EffectFinished, EffectRequested, EndingAsked, Event, FoundLanding, GateFailed,
+    GatePassed, GateStarted, HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed,
+    HookStarted, HookTimedOut, IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited,
+    IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationJudged, IterationStarted, Learned,
+    LostEvents, Mark, MergeApproved, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued,
+    MergeRejected, MergeReleased, MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled,
+    NightBegan, NightEnded, NoticeDelivered, NoticeFailed, PauseLifted, PauseSet, PhaseChanged,
+    RedirectUndone, RepairWay, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned,
+    RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SettingsLoaded, SetupPassed,
+    SetupStarted, SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen,
+    TargetSettled, TaskSet, UndoRecorded, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared,
+    WarningRaised, WorkRescued, WorkSaved, WorktreeReady,
 };
 use crate::domain::hook::{HookName, HookSettings};
 use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, RunId};
@@ -191,6 +191,12 @@ fn idea_samples() -> Vec<Event> {
                 agent: agent(1),
                 idea: id.clone(),
                 to: idea(4),
+            },
+        }),
+        Event::UndoRecorded(UndoRecorded {
+            action: Action::Approval {
+                idea: id.clone(),
+                source: oid(2),
             },
         }),
         Event::CancelUndone(CancelUndone {
@@ -460,6 +466,7 @@ fn merge_samples() -> Vec<Event> {
                 reason: "local changes".into(),
                 files: files(),
                 person: true,
+                target: false,
             }),
         }),
         Event::MergeReleased(MergeReleased { id: id() }),
@@ -473,6 +480,23 @@ fn merge_samples() -> Vec<Event> {
             source: oid(2),
             why: "add a test".into(),
             edited: true,
+            renewed: false,
+        }),
+        Event::MergeRejected(MergeRejected {
+            id: id(),
+            agent: agent(1),
+            source: oid(2),
+            why: "add a test".into(),
+            edited: false,
+            renewed: true,
+        }),
+        Event::ApprovalWithdrawn(ApprovalWithdrawn {
+            id: id(),
+            undoes: Some(7),
+        }),
+        Event::ApprovalWithdrawn(ApprovalWithdrawn {
+            id: id(),
+            undoes: None,
         }),
         Event::MergeBuilt(MergeBuilt {
             id: id(),
@@ -1006,6 +1030,7 @@ fn baseline_samples() -> Vec<Event> {
         Event::BaselineStarted(BaselineStarted {
             index: 0,
             run: run("baseline-1"),
+            command: None,
         }),
         Event::BaselinePassed(BaselinePassed {
             commit: oid(3),

@@ -203,6 +203,7 @@ fn carried_out(s: &Scenario) -> BTreeMap<&'static str, usize> {
             | Event::MergeReleased(_)
             | Event::MergeApproved(_)
             | Event::MergeRejected(_)
+            | Event::ApprovalWithdrawn(_)
             | Event::CancelUndone(_)
             | Event::IdeaLanded(_) => event.kind(),
             _ => continue,
@@ -277,7 +278,7 @@ fn every_intervention_in_every_situation() {
     backoff                   yes       -         yes       yes       no        yes       no        yes       no        yes       -         yes       yes       no        no        no        yes       no
     catches up                yes       -         yes       yes       no        yes       no        yes       no        yes       -         yes       yes       no        no        no        yes       no
     queued, held              yes       -         no        no        no        yes       yes       yes       no        yes       -         yes       no        no        yes       yes       yes       no
-    queued, approved          yes       -         no        no        no        no        no        no        no        yes       -         no        yes       -         -         no        no        no
+    queued, approved          yes       -         no        no        yes       no        no        no        no        yes       -         no        yes       -         -         yes       no        no
     returned by review        yes       -         yes       yes       no        yes       no        yes       no        yes       -         yes       yes       no        no        no        yes       no
     queued, waits             yes       -         no        no        no        no        no        yes       no        yes       -         no        yes       yes       no        no        no        no
     building                  yes       -         no        no        no        no        no        no        no        yes       -         no        yes       -         no        no        no        no
@@ -324,13 +325,21 @@ fn every_refusal_says_why_and_what_to_do() {
     cannot approve the merge of idea-001: the idea is blocked, so it is not in the merge queue
         -> swarm idea retry idea-001
     cannot approve the merge of idea-001: the idea is cancelled, so it is not in the merge queue
-        -> swarm idea retry idea-001
+        -> take the cancellation back, with the work: swarm undo; or start again from nothing: swarm idea retry idea-001
     cannot approve the merge of idea-001: the idea is done, so it is not in the merge queue
         -> list the queue: swarm merge list
     cannot approve the merge of idea-001: the idea is pending, so it is not in the merge queue
         -> list the queue: swarm merge list
+    cannot approve the work of idea-001: an agent is resolving its conflict
+        -> see when that is done: swarm merge list
     cannot approve the work of idea-001: it does not wait for review
         -> swarm merge list
+    cannot approve the work of idea-001: it waits for you to resolve its conflict
+        -> resolve and commit it in .swarm/worktrees/w01, then: swarm merge resolve idea-001
+    cannot approve the work of idea-001: its landing has begun
+        -> see whether it has landed: swarm log; if no daemon runs: swarm start
+    cannot approve the work of idea-001: its merge waits for something else: no branch
+        -> try the merge again: swarm merge retry idea-001
     cannot assign idea-001: it failed
         -> swarm idea retry idea-001
     cannot assign idea-001: it hit its limit
@@ -374,13 +383,21 @@ fn every_refusal_says_why_and_what_to_do() {
     cannot reject the merge of idea-001: the idea is blocked, so it is not in the merge queue
         -> swarm idea retry idea-001
     cannot reject the merge of idea-001: the idea is cancelled, so it is not in the merge queue
-        -> swarm idea retry idea-001
+        -> take the cancellation back, with the work: swarm undo; or start again from nothing: swarm idea retry idea-001
     cannot reject the merge of idea-001: the idea is done, so it is not in the merge queue
         -> list the queue: swarm merge list
     cannot reject the merge of idea-001: the idea is pending, so it is not in the merge queue
         -> list the queue: swarm merge list
+    cannot reject the work of idea-001: an agent is resolving its conflict
+        -> see when that is done: swarm merge list
     cannot reject the work of idea-001: it does not wait for review
         -> swarm merge list
+    cannot reject the work of idea-001: it waits for you to resolve its conflict
+        -> resolve and commit it in .swarm/worktrees/w01, then: swarm merge resolve idea-001
+    cannot reject the work of idea-001: its landing has begun
+        -> see whether it has landed: swarm log; if no daemon runs: swarm start
+    cannot reject the work of idea-001: its merge waits for something else: no branch
+        -> try the merge again: swarm merge retry idea-001
     cannot resolve the merge of idea-001: it does not wait for a person
         -> swarm merge list
     cannot resolve the merge of idea-001: the idea failed, so it is not in the merge queue
@@ -392,7 +409,7 @@ fn every_refusal_says_why_and_what_to_do() {
     cannot resolve the merge of idea-001: the idea is blocked, so it is not in the merge queue
         -> swarm idea retry idea-001
     cannot resolve the merge of idea-001: the idea is cancelled, so it is not in the merge queue
-        -> swarm idea retry idea-001
+        -> take the cancellation back, with the work: swarm undo; or start again from nothing: swarm idea retry idea-001
     cannot resolve the merge of idea-001: the idea is done, so it is not in the merge queue
         -> list the queue: swarm merge list
     cannot resolve the merge of idea-001: the idea is pending, so it is not in the merge queue
@@ -414,7 +431,7 @@ fn every_refusal_says_why_and_what_to_do() {
     cannot retry the merge of idea-001: the idea is blocked, so it is not in the merge queue
         -> swarm idea retry idea-001
     cannot retry the merge of idea-001: the idea is cancelled, so it is not in the merge queue
-        -> swarm idea retry idea-001
+        -> take the cancellation back, with the work: swarm undo; or start again from nothing: swarm idea retry idea-001
     cannot retry the merge of idea-001: the idea is done, so it is not in the merge queue
         -> list the queue: swarm merge list
     cannot retry the merge of idea-001: the idea is pending, so it is not in the merge queue
@@ -511,7 +528,7 @@ fn every_intervention_whatever_the_swarm_does_meanwhile() {
       backoff                   redirect no, anew no
       catches up                redirect no, anew no
       returned by review        redirect no, anew no
-    rolling back: agents end: pause no, resume no, reject no, m-resolve no
+    rolling back: agents end: pause no, resume no, m-resolve no
       preparing                 redirect no, anew no
       working                   redirect no, anew no
       gating, sealed now        redirect no, anew no
@@ -520,7 +537,7 @@ fn every_intervention_whatever_the_swarm_does_meanwhile() {
       waits for a person        redirect ended, anew ended, retry -, assign yes, stop ended, say ended
       backoff                   redirect ended, anew ended, retry -, assign yes, stop ended, say ended
       catches up                redirect no, anew no
-      queued, held              redirect ended, anew ended, retry -, assign yes, stop ended, say ended, approve no
+      queued, held              redirect ended, anew ended, retry -, assign yes, stop ended, say ended, approve no, reject no
       returned by review        redirect no, anew no
       queued, waits             redirect ended, anew ended, edit yes, retry -, assign yes, stop ended, say ended, m-retry no, retext yes
       conflict for a person     redirect ended, anew ended, edit yes, retry -, assign yes, stop ended, say ended, m-retry no, retext yes

@@ -100,6 +100,7 @@ fn without_auto_merge_a_person_approves() {
         commit: None,
     });
     assert_snapshot!(s.then(), @r"
+    undoRecorded {action: {approval: {idea: idea-001, source: 1003}}}
     mergeApproved {id: idea-001, source: 1003}
     merge idea-001 -> Building
     ask #5 buildMerge idea-001 1003
@@ -623,6 +624,7 @@ fn the_merge_worktree_has_one_user_also_after_a_torn_log() {
             reason: "no room".into(),
             files: vec![],
             person: true,
+            target: false,
         }),
     })]);
     s.restart();

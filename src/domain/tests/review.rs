@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 
 use super::table::Way;
-use crate::domain::command::{Command, IdeaEdit, NewIdea};
+use crate::domain::command::{Command, IdeaEdit, NewIdea, TargetChoice};
 use crate::domain::effect::ConflictLevel;
 use crate::domain::event::Event;
 use crate::domain::ids::Oid;
@@ -11,7 +11,7 @@ use crate::domain::lifecycle::{AttemptPhase, MergePhase};
 use crate::domain::outcome::{LandOutcome, SealOutcome};
 use crate::domain::settings::Mode;
 use crate::domain::state::IdeaStatus;
-use crate::domain::testkit::outcomes::{built, conflicted};
+use crate::domain::testkit::outcomes::{built, conflicted, target_rewritten};
 use crate::domain::testkit::scenario::exit;
 use crate::domain::testkit::{Scenario, agent, idea, new_idea, oid};
 use crate::view::{self, Rest};
@@ -134,7 +134,7 @@ fn returned_work_goes_to_the_same_agent_with_the_comment() {
     let commit = s.entry(1).source.clone();
     s.command(reject("add a test"));
     assert_snapshot!(s.then(), @r"
-    mergeRejected {agent: ed-001, id: idea-001, source: 1003, why: add a test}
+    mergeRejected {agent: ed-001, id: idea-001, renewed: true, source: 1003, why: add a test}
     ed-001 -> Backoff
     ed-001 -> Starting
     iterationStarted {agent: ed-001, iteration: 2, run: r0003-ed-001-i2}
@@ -192,22 +192,122 @@ fn a_comment_survives_what_ends_the_attempt() {
 }
 
 #[test]
-fn work_is_not_returned_to_an_attempt_that_has_nothing_left() {
+fn a_return_gives_the_attempt_all_its_iterations_and_time_again() {
     let mut s = in_review();
-    s.load(|settings| settings.max_iterations = 1).quietly();
-    assert_snapshot!(s.refused(&reject("add a test")), @r"
-    NOT_NOW: cannot reject the work of idea-001: its attempt has used up its iterations (completion.maxIterations)
-    give it a new attempt, which continues from this work: swarm idea retry idea-001
-    ");
-    assert_snapshot!(s.refused(&new_text("two")), @r"
-    NOT_NOW: cannot edit idea-001: its attempt has used up its iterations (completion.maxIterations)
-    give it a new attempt, which continues from this work: swarm idea retry idea-001
-    ");
-    assert!(s.then().is_empty());
-    s.command(Command::RetryIdea { id: idea(1) })
-        .all_goes_well();
+    s.load(|settings| {
+        settings.max_iterations = 2;
+        settings.attempt_timeout_ms = 1;
+    });
+    for comment in ["add a test", "and another", "and a third"] {
+        s.command(reject(comment));
+        let attempt = s.attempt(1);
+        assert_eq!((attempt.counted_iterations(), attempt.spent_ms), (1, 0));
+        s.all_goes_well();
+        assert!(s.entry(1).is_in_review(), "{comment}");
+    }
+    s.load(|settings| settings.max_iterations = 1);
+    s.command(new_text("two")).all_goes_well();
     assert!(s.entry(1).is_in_review());
-    assert_eq!(s.attempt(2).number, 2);
+    assert_eq!((s.attempt(1).number, s.attempt(1).iteration), (1, 5));
+}
+
+#[test]
+fn a_return_after_a_resolver_s_iterations_is_possible() {
+    let mut s = in_review();
+    s.load(|settings| settings.max_iterations = 2);
+    s.command(approve(None)).well_until("buildMerge");
+    s.answer("buildMerge", conflicted(ConflictLevel::Medium, &["a.rs"]));
+    s.all_goes_well();
+    assert_eq!(s.attempt(1).iteration, 2, "the resolver's was the last");
+    s.command(reject("add a test")).all_goes_well();
+    assert!(s.entry(1).is_in_review());
+}
+
+#[test]
+fn a_comment_outlives_a_budget_that_is_used_up() {
+    let mut s = in_review();
+    s.load(|settings| settings.budget.tokens_per_idea = Some(0));
+    s.command(reject("add a test"));
+    assert_eq!(s.idea(1).status, IdeaStatus::Blocked);
+    s.load(|settings| settings.budget.tokens_per_idea = None);
+    s.command(Command::RetryIdea { id: idea(1) })
+        .well_until("iteration");
+    let comment = s.attempt(2).review.as_deref();
+    assert_eq!(comment.unwrap().text, "add a test");
+}
+
+#[test]
+fn approved_work_is_returned_until_its_landing_begins() {
+    for until in ["buildMerge", "prepareVerify", "verify"] {
+        let mut s = in_review();
+        s.command(approve(None)).well_until(until);
+        s.command(reject("add a test"));
+        assert_eq!(s.idea(1).status, IdeaStatus::Active, "{until}");
+        assert!(s.state.queue.is_empty() && s.state.last_undoable().is_none());
+        s.all_goes_well();
+        assert!(s.entry(1).is_in_review(), "{until}");
+        assert_eq!(s.attempt(1).iteration, 2, "{until}");
+    }
+    let mut s = in_review();
+    s.command(Command::Shutdown { keep_agents: false });
+    s.command(approve(None)).command(reject("add a test"));
+    assert!(s.state.queue.is_empty(), "also without a daemon");
+}
+
+#[test]
+fn what_does_not_wait_for_review_says_what_it_waits_for() {
+    let mut s = in_review();
+    s.command(approve(None)).well_until("buildMerge");
+    s.answer("buildMerge", conflicted(ConflictLevel::Complex, &["a.rs"]));
+    s.all_goes_well();
+    assert_eq!(s.entry(1).phase, MergePhase::Person);
+    assert_snapshot!(s.refused(&approve(None)), @r"
+    NOT_NOW: cannot approve the work of idea-001: it waits for you to resolve its conflict
+    resolve and commit it in .swarm/worktrees/w01, then: swarm merge resolve idea-001
+    ");
+    assert_snapshot!(s.refused(&reject("no")), @r"
+    NOT_NOW: cannot reject the work of idea-001: it waits for you to resolve its conflict
+    resolve and commit it in .swarm/worktrees/w01, then: swarm merge resolve idea-001
+    ");
+    let mut s = in_review();
+    s.command(approve(None)).well_until("buildMerge");
+    s.answer("buildMerge", conflicted(ConflictLevel::Medium, &["a.rs"]));
+    assert_snapshot!(s.refused(&approve(None)), @r"
+    NOT_NOW: cannot approve the work of idea-001: an agent is resolving its conflict
+    see when that is done: swarm merge list
+    ");
+    let mut s = in_review();
+    s.command(Command::CancelIdea { id: idea(1) });
+    assert_snapshot!(s.refused(&approve(None)), @r"
+    NOT_NOW: cannot approve the merge of idea-001: the idea is cancelled, so it is not in the merge queue
+    take the cancellation back, with the work: swarm undo; or start again from nothing: swarm idea retry idea-001
+    ");
+}
+
+#[test]
+fn rebased_work_waits_for_review_again() {
+    let mut s = in_review();
+    s.command(approve(None)).well_until("buildMerge");
+    s.answer("buildMerge", target_rewritten(0x99));
+    s.quietly().command(Command::SettleTarget {
+        choice: TargetChoice::Rebase,
+    });
+    assert_snapshot!(s.then(), @r"
+    approvalWithdrawn {id: idea-001}
+    targetSettled {choice: rebase, to: 0099}
+    ");
+    s.all_goes_well();
+    assert!(s.entry(1).is_in_review() && s.state.last_undoable().is_none());
+    s.command(approve(None)).all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+    let mut s = in_review();
+    s.command(approve(None)).well_until("buildMerge");
+    s.answer("buildMerge", target_rewritten(0x99));
+    s.command(Command::SettleTarget {
+        choice: TargetChoice::Ignore,
+    });
+    s.all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done, "the same commit lands");
 }
 
 #[test]
@@ -233,7 +333,7 @@ fn a_new_text_returns_the_work_and_a_new_priority_does_not() {
     s.quietly().command(new_text("two"));
     assert_snapshot!(s.then(), @r"
     ideaEdited {edit: {text: two}, id: idea-001}
-    mergeRejected {agent: ed-001, edited: true, id: idea-001, source: 1003, why: the text of the idea has changed; change your work so that it does what the idea says now}
+    mergeRejected {agent: ed-001, edited: true, id: idea-001, renewed: true, source: 1003, why: the text of the idea has changed; change your work so that it does what the idea says now}
     ed-001 -> Backoff
     ed-001 -> Starting
     iterationStarted {agent: ed-001, iteration: 2, run: r0003-ed-001-i2}
@@ -281,8 +381,8 @@ fn the_other_commands_say_what_a_review_needs() {
     ");
     s.command(approve(None)).well_until("land");
     assert_snapshot!(s.refused(&reject("no")), @r"
-    NOT_NOW: cannot reject the work of idea-001: it does not wait for review
-    swarm merge list
+    NOT_NOW: cannot reject the work of idea-001: its landing has begun
+    see whether it has landed: swarm log; if no daemon runs: swarm start
     ");
 }
 

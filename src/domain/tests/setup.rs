@@ -155,8 +155,68 @@ fn a_setup_that_fails_before_any_work_is_repeated_and_then_pauses_the_swarm() {
     assert_eq!(s.idea(1).status, IdeaStatus::Active, "no idea is to blame");
     s.restart();
     assert!(s.pending("setup").is_none());
-    s.command(Command::Resume).check(exit(0));
+    let failed = view::agent(&s.state, &agent(1)).unwrap();
+    assert_eq!(
+        failed.reason.as_deref(),
+        Some("its setup failed 3 times in a row")
+    );
+    s.command(Command::Resume).well_until("setup");
+    s.check(exit(0));
     assert!(s.pending("iteration").is_some() && s.state.warnings.is_empty());
+}
+
+#[test]
+fn after_a_pause_an_attempt_whose_setup_failed_begins_again_from_the_target_as_it_is() {
+    for code in [1, 127] {
+        let mut s = setting_up();
+        s.check(exit(code));
+        while s.state.swarm.phase != SwarmPhase::Paused {
+            s.wait_for_deadline().check(exit(code));
+        }
+        s.command(Command::Resume);
+        let ended = view::agent(&s.state, &agent(1)).unwrap();
+        assert_eq!(ended.end, Some(AttemptEnd::Released));
+        assert_eq!(
+            ended.reason.as_deref(),
+            Some("its setup failed; the next attempt starts from the target as it is then")
+        );
+        assert_eq!(s.idea(1).retry_count, 0, "no crash");
+        s.well_until("prepareWorktree");
+        s.answer(
+            "prepareWorktree",
+            WorktreePrepared {
+                base: oid(2),
+                head: oid(2),
+                ..prepared()
+            },
+        );
+        s.check(exit(0));
+        assert_eq!(s.attempt(2).base, Some(oid(2)));
+        assert!(s.pending("iteration").is_some());
+    }
+}
+
+#[test]
+fn earlier_work_stays_where_it_is_when_its_setup_fails() {
+    let mut s = complete();
+    s.answer("seal", sealed(5, true));
+    s.command(Command::StopAgent { id: agent(1) });
+    s.stop_delivered().check(RunEndKind::Stopped);
+    s.load(|settings| settings.setup = vec!["other".into()]);
+    s.well_until("setup").check(exit(127));
+    s.command(Command::Resume);
+    assert_eq!(s.attempt(2).phase, AttemptPhase::Preparing);
+    assert!(s.pending("setup").is_some());
+}
+
+#[test]
+fn a_setup_that_waits_to_be_repeated_says_when() {
+    let mut s = setting_up();
+    assert_eq!(view::agent(&s.state, &agent(1)).unwrap().reason, None);
+    s.check(exit(1));
+    let waits = view::agent(&s.state, &agent(1)).unwrap();
+    assert_eq!(waits.reason.as_deref(), Some("its setup failed"));
+    assert_eq!(waits.not_before, Some(s.now.plus_millis(10_000)));
 }
 
 #[test]
@@ -287,11 +347,6 @@ fn the_merged_tree_is_set_up_before_it_is_checked() {
     "#);
     let mut s = complete();
     s.well_until("prepareVerify");
-    s.answer("prepareVerify", verify_ready()).check(exit(1));
-    let feedback = s.attempt(1).feedback.clone().unwrap();
-    assert!(feedback.merged && feedback.command == "install");
-    let mut s = complete();
-    s.well_until("prepareVerify");
     s.answer("prepareVerify", verify_ready());
     s.check(RunEndKind::Lost).answer("buildMerge", built(9, 1));
     s.answer("prepareVerify", verify_ready());
@@ -299,6 +354,71 @@ fn the_merged_tree_is_set_up_before_it_is_checked() {
     s.check(exit(127));
     assert_eq!(s.entry(1).phase, MergePhase::Queued);
     assert_eq!(s.state.swarm.phase, SwarmPhase::Paused);
+}
+
+/// The setup of the merged tree fails.
+fn fails_on_the_merged_tree(s: &mut Scenario) {
+    s.well_until("prepareVerify");
+    let failed = RunEnd {
+        last_words: Some("no network".into()),
+        ..RunEnd::new(exit(1))
+    };
+    s.answer("prepareVerify", verify_ready());
+    let setup = s.pending("setup").unwrap();
+    s.run_over(setup, failed);
+}
+
+#[test]
+fn a_setup_that_fails_on_the_merged_tree_is_repeated_and_then_asks_a_person() {
+    let mut s = complete();
+    let mut waits = Vec::new();
+    for failures in 1..=4 {
+        fails_on_the_merged_tree(&mut s);
+        assert_eq!(s.entry(1).setup_failures, failures);
+        let person = s.entry(1).waits.as_ref().unwrap().person;
+        assert_eq!(person, failures > 2, "{failures}");
+        let rest = if person {
+            Rest::NeedsPerson
+        } else {
+            Rest::Busy
+        };
+        assert_eq!(view::rest(&s.state), rest);
+        let before = s.now;
+        s.wait_for_deadline();
+        waits.push(s.now.since(before) / 1_000);
+    }
+    assert_eq!(waits, [10, 60, 600, 600]);
+    let attempt = s.attempt(1);
+    let cost = (attempt.iteration, attempt.returns);
+    assert_eq!(cost, (1, 0), "the work is not returned");
+    assert_eq!(s.state.swarm.phase, SwarmPhase::Running);
+    s.all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+}
+
+#[test]
+fn a_person_who_fixed_the_cause_has_the_setup_of_the_merged_tree_repeated_at_once() {
+    let mut s = complete();
+    for _ in 0..3 {
+        fails_on_the_merged_tree(&mut s);
+        if s.entry(1).setup_failures < 3 {
+            s.wait_for_deadline();
+        }
+    }
+    let need = &view::needs_you(&s.state)[0];
+    let expected = "the merge of idea-001 is waiting: the setup command `install` fails on the \
+        merged tree (exit code 1): no network. It failed 3 times in a row and is repeated every 10 \
+        min. The work stays as it is, and no iteration is spent. All output: \
+        .swarm/runs/r0006-idea-001-s1/. Fix the cause, or change worktree.setup in \
+        .swarm/config.json";
+    assert_eq!(need.message, expected);
+    assert_eq!(need.commands[0], "swarm merge retry idea-001");
+    let id = IdeaId::numbered(1);
+    s.command(Command::RetryMerge { id });
+    fails_on_the_merged_tree(&mut s);
+    assert_eq!(s.entry(1).setup_failures, 1, "it counts anew");
+    s.wait_for_deadline().all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
 }
 
 #[test]

@@ -351,7 +351,7 @@ fn all_commands_about_an_idea_in_all_situations() {
     backoff                   yes       no        yes       no        yes       -         yes       yes       no        no        no        yes       no
     catches up                yes       no        yes       no        yes       -         yes       yes       no        no        no        yes       no
     queued, held              yes       yes       yes       no        yes       -         yes       no        no        yes       yes       yes       no
-    queued, approved          no        no        no        no        yes       -         no        yes       -         -         no        no        no
+    queued, approved          no        no        no        no        yes       -         no        yes       -         -         yes       no        no
     returned by review        yes       no        yes       no        yes       -         yes       yes       no        no        no        yes       no
     queued, waits             no        no        yes       no        yes       -         no        yes       yes       no        no        no        no
     building                  no        no        no        no        yes       -         no        yes       -         no        no        no        no

@@ -10,6 +10,7 @@ use crate::domain::settings::Mode;
 use crate::domain::state::{Ending, IdeaStatus};
 use crate::domain::testkit::outcomes::work_saved;
 use crate::domain::testkit::{Scenario, agent, idea, oid};
+use crate::view;
 
 /// One agent works on the first idea.
 fn working() -> Scenario {
@@ -191,5 +192,99 @@ fn only_the_last_action_is_taken_back() {
     assert_snapshot!(s.refused(&nothing), @r"
     NOT_NOW: cannot undo: there is nothing left to take back
     swarm log
+    ");
+}
+
+/// Work was approved after another idea had been cancelled.
+fn approved(until: &str) -> Scenario {
+    let mut s = Scenario::with(|settings| {
+        settings.auto_merge = false;
+        settings.max_parallel = 1;
+    });
+    s.add("one").add("two");
+    s.command(Command::CancelIdea { id: idea(2) });
+    s.all_goes_well();
+    s.command(Command::ApproveMerge {
+        id: idea(1),
+        commit: None,
+    });
+    s.well_until(until);
+    s
+}
+
+#[test]
+fn an_approval_is_taken_back_until_its_landing_begins() {
+    for until in ["buildMerge", "prepareVerify", "verify"] {
+        let mut s = approved(until);
+        let preview = view::undo(&s.state, false);
+        assert_eq!(preview.kind, Some("approval"), "{until}");
+        assert_eq!(preview.problem, None);
+        let command = undo(&s);
+        s.command(command.clone());
+        assert!(s.entry(1).is_in_review(), "{until}");
+        // If the answer was lost, the repeated command changes nothing.
+        s.quietly().command(command);
+        assert_eq!(s.then(), "", "{until}");
+        s.all_goes_well();
+        assert!(s.entry(1).is_in_review(), "{until}: it does not land");
+        let older = s.state.last_undoable().unwrap();
+        assert_eq!(older.action.to_string(), "cancellation of idea-002");
+        s.command(Command::ApproveMerge {
+            id: idea(1),
+            commit: None,
+        });
+        s.all_goes_well();
+        assert_eq!(s.idea(1).status, IdeaStatus::Done);
+    }
+    let mut s = approved("land");
+    let command = undo(&s);
+    assert_snapshot!(s.refused(&command), @r"
+    NOT_NOW: cannot undo: idea-001 is landing at this moment
+    see whether it has landed: swarm log; if no daemon runs: swarm start
+    ");
+}
+
+#[test]
+fn an_approval_that_landed_is_reverted_by_hand_and_hides_what_was_done_before() {
+    let mut s = approved("land");
+    s.all_goes_well();
+    let preview = view::undo(&s.state, false);
+    assert_eq!(preview.kind, Some("approval"));
+    assert_snapshot!(preview.problem.unwrap(), @r"cannot undo: idea-001 has landed as 1005000000");
+    assert_snapshot!(preview.commands.join("\n"), @r"
+    revert it: git revert -m 1 1005000000
+    take back what was done before it, the cancellation of idea-002: swarm undo --skip-landed
+    ");
+    let command = undo(&s);
+    assert_snapshot!(s.refused(&command), @r"
+    NOT_NOW: cannot undo: idea-001 has landed as 1005000000
+    revert it: git revert -m 1 1005000000
+    ");
+    let older = view::undo(&s.state, true);
+    assert_eq!((older.kind, older.problem), (Some("cancel"), None));
+    s.command(Command::Undo {
+        seq: older.seq.unwrap(),
+        from: None,
+    });
+    assert_ne!(s.idea(2).status, IdeaStatus::Cancelled);
+}
+
+#[test]
+fn a_cancelled_idea_with_finished_work_says_that_an_agent_runs_again() {
+    let mut s = Scenario::with(|settings| settings.auto_merge = false);
+    s.add("one").all_goes_well();
+    s.command(Command::CancelIdea { id: idea(1) });
+    let (tip, wip) = (oid(7), None);
+    s.answer(
+        "releaseWorktree",
+        WorktreeReleased {
+            rescued: Some(Saved { tip, wip }),
+            ..WorktreeReleased::default()
+        },
+    );
+    assert_snapshot!(view::undo(&s.state, false).changes.join("\n"), @r"
+    idea-001 becomes pending again
+    idea-001 continues from its work, but for files that git ignores
+    idea-001 had finished work in the merge queue: an agent runs again, and its commit becomes another one
     ");
 }

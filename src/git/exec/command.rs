@@ -154,6 +154,21 @@ pub(crate) fn version(environment: &[(OsString, OsString)]) -> Result<(u32, u32)
     Ok(version)
 }
 
+/// The editor that git would open for a person, as a line for `sh -c`; `None` if git names none.
+/// The repository's own settings do not count, because agents can change them.
+pub fn editor() -> Option<String> {
+    let mut command = plain(&[]);
+    match std::env::var_os("GIT_EDITOR") {
+        Some(editor) => command.env("GIT_EDITOR", editor),
+        None => command.env_remove("GIT_EDITOR"),
+    };
+    let command = command.args(["var", "GIT_EDITOR"]).current_dir("/");
+    let answer = command.stdin(Stdio::null()).output().ok()?;
+    let editor = String::from_utf8(answer.stdout).ok()?;
+    let is_named = answer.status.success() && !editor.trim().is_empty();
+    is_named.then(|| editor.trim().to_owned())
+}
+
 fn parse_version(text: &str) -> (u32, u32) {
     let mut parts = text.split('.').map(|part| part.parse().unwrap_or(0));
     (parts.next().unwrap_or(0), parts.next().unwrap_or(0))

@@ -7,7 +7,7 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use git2::Oid;
 
@@ -16,6 +16,7 @@ use crate::git::exec::command::Git;
 use crate::git::objects::names::path_of;
 use crate::git::repo::Repo;
 use crate::git::worktree::registry::Worktree;
+use crate::remove;
 
 /// The note: paths, each followed by NUL.
 const NOTE: &str = "swarm-copies";
@@ -105,6 +106,41 @@ impl Repo {
             .filter(|path| has(&new, path) && !has(&old, path));
         Ok(added.cloned().collect())
     }
+}
+
+/// Removes what an ended idea left where copies belong: a folder in the place of a file, or
+/// anything but a folder on its path. Copying a file replaces everything else.
+pub(crate) fn clear_places_of_copies(worktree: &Worktree) -> Result<(), GitError> {
+    let copies = worktree.copies()?;
+    if copies.is_empty() {
+        return Ok(());
+    }
+    let index = git2::Index::open(&worktree.git_dir.join("index")).map_err(GitError::library(
+        format!("read the index of {}", worktree.name),
+    ))?;
+    // A tracked folder or link is the branch's; the index has only files.
+    let is_tracked = |place: &Path| index.iter().any(|it| path_of(&it.path).starts_with(place));
+    let is_name = |part: Component<'_>| matches!(part, Component::Normal(_));
+    // An agent can write the note, too.
+    for path in copies.iter().filter(|path| path.components().all(is_name)) {
+        let mut place = PathBuf::new();
+        for part in path.components() {
+            place.push(part);
+            let full = worktree.path.join(&place);
+            let Ok(there) = fs::symlink_metadata(&full) else {
+                break;
+            };
+            if there.is_dir() == (place != *path) {
+                continue;
+            }
+            if !is_tracked(&place) {
+                worktree.mark_cold()?;
+                remove::tree_if_there(&full).at("delete", &full)?;
+            }
+            break;
+        }
+    }
+    Ok(())
 }
 
 fn status_of<'a>(path: &str, git: impl Fn() -> Git<'a>) -> Result<PathStatus, GitError> {

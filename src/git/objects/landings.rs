@@ -3,6 +3,8 @@
 //! Invariant: reads only. Only merge commits on the first-parent history count, since an agent's
 //! branch can contain any text. Landings survive a rewritten history as long as the messages do.
 
+use std::collections::HashSet;
+
 use git2::{Oid, Sort};
 
 use crate::git::error::GitError;
@@ -54,6 +56,31 @@ impl Repo {
         };
         read().map_err(GitError::library(format!(
             "list the landings up to {tip:.10}"
+        )))
+    }
+
+    /// Of these commits, which `tip` has, those that no landing brought.
+    pub fn not_landed(&self, tip: Oid, commits: &HashSet<Oid>) -> Result<HashSet<Oid>, GitError> {
+        let library = self.library()?;
+        let read = || -> Result<HashSet<Oid>, git2::Error> {
+            let (mut open, mut seen, mut found) = (vec![tip], HashSet::new(), HashSet::new());
+            while let Some(oid) = open.pop() {
+                if !commits.contains(&oid) || !seen.insert(oid) {
+                    continue;
+                }
+                let commit = library.find_commit(oid)?;
+                if landed(&commit).is_some() {
+                    // Its other parents are an agent's work.
+                    open.extend(commit.parent_ids().take(1));
+                } else {
+                    found.insert(oid);
+                    open.extend(commit.parent_ids());
+                }
+            }
+            Ok(found)
+        };
+        read().map_err(GitError::library(format!(
+            "tell landings from other commits up to {tip:.10}"
         )))
     }
 

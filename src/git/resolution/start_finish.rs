@@ -339,7 +339,9 @@ impl Repo {
             .collect();
         let copies = self.exposed_copies(worktree)?;
         let git = worktree.git(self).long();
-        add_all(git, nested.iter().chain(&copies)).ok()?;
+        let submodules = worktree.checked_out_submodules();
+        let except = nested.iter().chain(&copies).chain(&submodules);
+        add_all(git, except).ok()?;
         let tree = read_oid(&worktree.git(self).arg("write-tree").ok()?)?;
         let signature = want.identity.signature(want.time)?;
         let parents: Vec<Oid> = std::iter::once(tip).chain(heads.iter().copied()).collect();

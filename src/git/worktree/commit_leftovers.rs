@@ -6,7 +6,7 @@
 //! is an outcome, not an error.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use git2::Oid;
 
@@ -185,8 +185,11 @@ impl Repo {
             return Ok(None);
         }
         let copies = self.exposed_copies(worktree)?;
+        let submodules = worktree.checked_out_submodules();
+        warn_of_moved(worktree, entries, &submodules);
         let nested = nested.iter().map(|entry| &entry.path);
-        add_all(worktree.git(self).long(), nested.chain(&copies))
+        let except = nested.chain(&copies).chain(&submodules);
+        add_all(worktree.git(self).long(), except)
             .ok()
             .map_err(|error| recognise_corrupt_index(worktree, error))?;
         crash::point("git.seal.after-add");
@@ -237,6 +240,21 @@ impl Repo {
 /// Untracked repositories inside the worktree.
 fn nested(entries: &[Entry]) -> impl Iterator<Item = &Entry> {
     entries.iter().filter(|entry| entry.kind == Kind::Nested)
+}
+
+/// A submodule that the agent did not commit may only be older than what the branch records.
+fn warn_of_moved(worktree: &Worktree, entries: &[Entry], submodules: &[PathBuf]) {
+    let moved = entries
+        .iter()
+        .filter(|entry| submodules.contains(&entry.path));
+    for entry in moved {
+        tracing::warn!(
+            worktree = worktree.name,
+            submodule = shown(&entry.path),
+            "the checkout of this submodule is not at the commit that the branch records; it is \
+            left out of the commit"
+        );
+    }
 }
 
 /// Commits being merged into the worktree, from `MERGE_HEAD`.

@@ -87,6 +87,9 @@ impl Repo {
         let Found::Ours(kept) = self.look_up(&earlier.worktree)? else {
             return Ok(false);
         };
+        if kept.has_submodule_work() {
+            return Ok(true);
+        }
         // Unreadable content might be work.
         let (Ok(head), Ok(entries)) = (self.last_head(&kept), self.status(&kept)) else {
             return Ok(true);

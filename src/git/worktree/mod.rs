@@ -2,7 +2,8 @@
 //! the next idea).
 //!
 //! Work in it: `status`, `snapshot` (saves work without touching it), `commit_leftovers` (commits
-//! what an agent left), `reset`, `nested_repos` (repositories that an agent created inside). Rare
+//! what an agent left), `reset`, `nested_repos` (repositories that an agent created inside),
+//! `submodules`. Rare
 //! states: `relocated` (the repository was moved), `fresh_start` (an earlier attempt left nothing),
 //! `off_target` (an agent committed to the target), `disposable` (what `clean` may remove).
 //! Invariant: work is saved before it is removed.
@@ -21,3 +22,4 @@ pub(super) mod reset;
 pub(super) mod reuse;
 pub(super) mod snapshot;
 pub(super) mod status;
+pub(super) mod submodules;

@@ -31,7 +31,9 @@ impl Repo {
         let mut found = linked(worktree);
         match entries {
             Some(entries) => found.extend(untracked(entries)),
-            None => search(&worktree.path, Path::new(""), &mut found),
+            None => search(&worktree.path, Path::new(""), &mut found, &|there| {
+                there.is_dir()
+            }),
         }
         for path in found {
             let from = worktree.path.join(&path);
@@ -95,9 +97,14 @@ fn is_inside(path: &Path) -> bool {
         .all(|part| matches!(part, Component::Normal(_)))
 }
 
-/// Finds every directory that contains `.git`. Unreadable directories are skipped; cleaning will
-/// report them.
-fn search(root: &Path, below: &Path, found: &mut Vec<PathBuf>) {
+/// Finds every directory that contains such a `.git`. Unreadable directories are skipped; cleaning
+/// will report them.
+pub(super) fn search(
+    root: &Path,
+    below: &Path,
+    found: &mut Vec<PathBuf>,
+    is_wanted: &impl Fn(&Path) -> bool,
+) {
     for entry in fs::read_dir(root.join(below))
         .into_iter()
         .flatten()
@@ -107,14 +114,14 @@ fn search(root: &Path, below: &Path, found: &mut Vec<PathBuf>) {
         if !entry.file_type().is_ok_and(|kind| kind.is_dir()) || entry.file_name() == ".git" {
             continue;
         }
-        if root.join(&path).join(".git").is_dir() {
+        if is_wanted(&root.join(&path).join(".git")) {
             tracing::info!(
                 path = shown(&path),
                 "found a git repository inside a worktree"
             );
             found.push(path);
         } else {
-            search(root, &path, found);
+            search(root, &path, found, is_wanted);
         }
     }
 }

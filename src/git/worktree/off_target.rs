@@ -89,6 +89,11 @@ impl Repo {
 /// Whether the worktree's log of `HEAD` says that the commit was made there. False if there is no
 /// log.
 fn made(git_dir: &Path, commit: Oid) -> bool {
+    commits_made(git_dir).contains(&commit)
+}
+
+/// Commits that a repository's log of `HEAD` says were made there.
+pub(super) fn commits_made(git_dir: &Path) -> Vec<Oid> {
     let read = || -> std::io::Result<Vec<u8>> {
         let mut file = fs::File::open(git_dir.join("logs").join("HEAD"))?;
         let length = file.metadata()?.len();
@@ -97,10 +102,12 @@ fn made(git_dir: &Path, commit: Oid) -> bool {
         file.take(LOG_END).read_to_end(&mut end)?;
         Ok(end)
     };
-    let commit = commit.to_string();
     let end = read().unwrap_or_default();
-    String::from_utf8_lossy(&end).lines().any(|line| {
+    let end = String::from_utf8_lossy(&end);
+    let made = end.lines().filter_map(|line| {
         let (who, what) = line.split_once('\t').unwrap_or((line, ""));
-        who.split(' ').nth(1) == Some(&commit) && MADE.iter().any(|word| what.starts_with(word))
-    })
+        let is_made = MADE.iter().any(|word| what.starts_with(word));
+        Oid::from_str(who.split(' ').nth(1).filter(|_| is_made)?).ok()
+    });
+    made.collect()
 }

@@ -204,12 +204,12 @@ impl Repo {
     fn keep_spoilt(&self, earlier: &Earlier) -> Result<(), GitError> {
         let attempt = attempt_name(&earlier.branch);
         let path = self.worktrees_dir()?.join(&earlier.worktree);
-        for one in self.registered()? {
-            if one.path == path
-                && let Ok(Head::Detached(commit)) = read_head(&one.git_dir)
-            {
+        let all = self.registered()?.into_iter();
+        for one in all.filter(|one| one.path == path) {
+            if let Ok(Head::Detached(commit)) = read_head(&one.git_dir) {
                 self.keep_commit(&rescue_ref(&attempt), commit)?;
             }
+            self.keep_modules(&one.git_dir, &attempt)?;
         }
         let place = self.free_place(&attempt, Path::new(&earlier.worktree))?;
         rename_new(&path, &place)?;

@@ -2,10 +2,10 @@
 //!
 //! Invariant: before anything is cleaned, work that no commit of the branch contains (uncommitted
 //! files, commits off the branch) is saved under `refs/swarm/rescue/<attempt>`, and nested
-//! repositories are moved aside (see `nested_repos`). Ignored files are not saved. Renaming to
-//! `.old-<name>` marks the worktree as worthless; cleaning comes later. A worktree that meanwhile
-//! belongs to another attempt is not touched. A branch is deleted only if the target contains
-//! its commit or the commit is saved under `refs/swarm/rescue/`.
+//! repositories and submodules with work are moved aside (see `nested_repos`, `submodules`).
+//! Ignored files are not saved. Renaming to `.old-<name>` marks the worktree as worthless; cleaning
+//! comes later. A worktree that meanwhile belongs to another attempt is not touched. A branch is
+//! deleted only if the target contains its commit or it is saved under `refs/swarm/rescue/`.
 
 use git2::Oid;
 
@@ -124,6 +124,7 @@ impl Repo {
     /// Saves work that no commit of the branch contains.
     fn rescue(&self, worktree: &Worktree, want: &Release) -> Result<(), GitError> {
         let attempt = want.attempt();
+        self.embed_submodules(worktree, &attempt)?;
         let snapshot = Snapshot {
             name: worktree.name.clone(),
             reference: rescue_ref(&attempt),

@@ -82,7 +82,14 @@ impl Repo {
             worktree.set_head(head)?;
         }
         // After the files, since the commit has its own ignore rules.
-        self.clean(worktree, clean)?;
+        match clean {
+            Clean::Untracked => self.clean(worktree, clean)?,
+            Clean::Everything | Clean::Leftovers(_) => {
+                worktree.clear_submodules()?;
+                self.clean(worktree, clean)?;
+                worktree.discard_modules()?;
+            }
+        }
         forget_file(worktree, RESOLUTION)
     }
 

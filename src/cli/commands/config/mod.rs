@@ -195,6 +195,12 @@ fn check(context: &mut Context) -> Result<(), CliError> {
         return Err(not_ready(&problems));
     }
     preflight::check_target(&layered.config, &repo.paths())?;
+    let environment = std::env::vars_os().collect();
+    if let Some(problem) = preflight::webhook_problem(&layered.config, &environment) {
+        // A daemon may have another environment than this command, so it is no error.
+        context.output.note(format!("warning: {problem}"));
+        context.output.next_step(preflight::WEBHOOK_ADVICE);
+    }
     if context.output.json {
         return context
             .output

@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{load, owned, wrong};
+use super::{listed, load, wrong};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::output::terminal::safe_block;
-use crate::config::{self, Layered, Place, SetError, nearest, path_of};
-use crate::daemon::preflight;
+use crate::config::{self, ConfigError, Layered, Place, SetError, nearest, path_of};
+use crate::daemon::{owned_arguments, preflight};
 
 /// `config get`.
 #[derive(Debug, Args)]
@@ -120,27 +120,42 @@ pub(super) fn set(args: &Set, context: &mut Context) -> Result<(), CliError> {
         &value,
     );
     let change = change.map_err(|error| match error {
-        SetError::Invalid(error) => wrong(&error).hint("nothing was written"),
+        SetError::Invalid(error) => not_valid(&args.key, &error),
+        SetError::InvalidBefore(error) => wrong(&error).hint("nothing was changed"),
         SetError::NoPlace | SetError::NoRepository => CliError::refused(error.to_string()),
     })?;
-    owned(&change.layered)?;
+    let problems = owned_arguments(&change.layered);
+    if !problems.is_empty() {
+        return Err(not_valid(&args.key, &ConfigError { problems }));
+    }
     if let Some(repo) = repo.filter(|_| args.key == "target") {
         preflight::check_target(&change.layered.config, &repo.paths())?;
     }
     let written = change.write();
     written.map_err(|error| CliError::io(format!("write {}", change.file), &error))?;
-    let path = path_of(&change.layered.config.redacted(), &args.key);
-    let origin = change.layered.origin(&path.join(".")).to_string();
+    let key = path_of(&change.layered.config.redacted(), &args.key).join(".");
     if context.output.json {
+        let origins = change.layered.sources_within(&key);
+        let origin = Vec::from_iter(origins).join(", ");
         let document = json!({ "key": args.key, "file": change.file, "origin": origin });
         return context.output.document(&document);
     }
     context
         .output
         .note(format!("set {} in {}", args.key, change.file));
-    if origin != change.file {
-        let message = format!("it has no effect here: {origin} sets it too");
+    for (key, others) in change.layered.overridden(&key, &value, &change.file) {
+        let message = format!("`{key}` has no effect here: {others} sets it too");
         context.output.note(message);
     }
     Ok(())
+}
+
+/// Refuses a value; the file on disk is valid and needs no correction.
+fn not_valid(key: &str, error: &ConfigError) -> CliError {
+    CliError::refused(format!(
+        "nothing was changed: with this `{key}` the configuration would be invalid"
+    ))
+    .details(listed(&error.problems))
+    .hint("see every key and its value: swarm config show")
+    .code("CONFIG_INVALID")
 }

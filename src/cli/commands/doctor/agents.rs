@@ -1,5 +1,5 @@
 //! Checks whether agents can run: each profile as the daemon would start it, and the installed
-//! agents that no profile uses.
+//! agents that no profile uses; also what else depends on the daemon's environment.
 //!
 //! Invariant: what `swarm start` refuses fails here, with the same message. No secret is read or
 //! shown.
@@ -18,8 +18,8 @@ use crate::config::{Adapter, Config};
 use crate::daemon::preflight::{self, MissingProgram, Preflight, Seen, TargetTree};
 use crate::git;
 
-/// Checks each profile, other installed agents, the programs of the quality commands, and the
-/// budgets.
+/// Checks each profile, other installed agents, the programs of the quality commands, the budgets
+/// and the webhook.
 pub(super) fn all(repo: &Repo, config: &Config) -> Vec<Check> {
     let environment = environment(repo);
     // Other checks report a repository that git cannot open and a missing target. Without them no
@@ -48,6 +48,7 @@ pub(super) fn all(repo: &Repo, config: &Config) -> Vec<Check> {
             config,
         )])
         .chain(budgets(config))
+        .chain(webhook(config, &environment))
         .collect()
 }
 
@@ -72,6 +73,12 @@ fn budgets(config: &Config) -> Vec<Check> {
     uncounted
         .map(|one| Check::warn("budget", one.what).advice(one.advice))
         .collect()
+}
+
+/// Whether messages can be sent.
+fn webhook(config: &Config, environment: &Environment) -> Option<Check> {
+    let problem = preflight::webhook_problem(config, environment)?;
+    Some(Check::warn("webhook", problem).advice(preflight::WEBHOOK_ADVICE))
 }
 
 fn of_profile(seen: &Seen, config: &Config) -> Check {

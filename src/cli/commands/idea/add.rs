@@ -30,7 +30,7 @@ const MAX_INPUT: u64 = 1024 * 1024;
   $ swarm idea add -- \"--help should name the exit codes\"")]
 pub struct Add {
     /// What to do; `-` reads it from standard input. After `--` it may start with a dash. Without
-    /// it, `$VISUAL` or `$EDITOR` opens.
+    /// it, your editor opens: `$VISUAL`, `$EDITOR`, or else git's.
     pub text: Option<String>,
     /// Read an idea from this Markdown file, which may begin with front matter as in the inbox
     /// (after, tags, priority, profile, review). May be repeated; the ids are printed in order.
@@ -80,8 +80,9 @@ pub(super) fn add(mut args: Add, context: &mut Context) -> Result<(), CliError> 
     let mut drafts = new_ideas::read_files(&args.files)?;
     let mut added = Vec::new();
     for draft in &mut drafts {
+        let found = find_dependencies(&mut draft.idea, context);
         args.complete(&mut draft.idea, &after);
-        match add_one(draft.idea.clone(), context) {
+        match found.and_then(|()| add_one(draft.idea.clone(), context)) {
             Ok(answer) => added.push(answer),
             Err(error) => {
                 if !added.is_empty() {
@@ -97,8 +98,9 @@ pub(super) fn add(mut args: Add, context: &mut Context) -> Result<(), CliError> 
 /// Adds an idea that the person writes in the editor.
 fn add_written(args: &Add, after: &[IdeaId], context: &mut Context) -> Result<(), CliError> {
     let (mut draft, text) = new_ideas::edit()?;
+    let found = find_dependencies(&mut draft.idea, context);
     args.complete(&mut draft.idea, after);
-    match add_one(draft.idea, context) {
+    match found.and_then(|()| add_one(draft.idea, context)) {
         Ok(answer) => show_added(&[answer], context),
         Err(error) => Err(new_ideas::keep(error, text)),
     }
@@ -115,6 +117,15 @@ impl Add {
             idea.profile.clone_from(&self.profile);
         }
     }
+}
+
+/// A file names its dependencies as `--after` does.
+fn find_dependencies(idea: &mut NewIdea, context: &Context) -> Result<(), CliError> {
+    if !idea.after.is_empty() {
+        let typed: Vec<_> = idea.after.drain(..).map(Typed::from).collect();
+        idea.after = context.with_access(|access| dependencies(access, &typed))?;
+    }
+    Ok(())
 }
 
 fn add_one(idea: NewIdea, context: &Context) -> Result<Value, CliError> {

@@ -130,7 +130,10 @@ pub struct Retry {
 
 /// `idea cancel`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(after_help = "\
+Commits of the idea stay under refs/swarm/rescue/. `swarm undo` takes the cancellation back.
+
+Examples:
   $ swarm idea cancel idea-003
   $ swarm idea cancel 3 5
   $ swarm idea cancel --all")]
@@ -301,7 +304,11 @@ fn cancel(args: &Cancel, context: &mut Context) -> Result<(), CliError> {
     }
     several::each(context, ids, args.all, |context, id| {
         let command = Command::CancelIdea { id: id.clone() };
-        change(context, &command, format!("{id} cancelled"))
+        let words = format!(
+            "{id} cancelled; commits that it had stay under refs/swarm/rescue/\n  -> take it back: \
+            swarm undo"
+        );
+        change(context, &command, words)
     })
 }
 

@@ -23,6 +23,7 @@ use crate::daemon::actor::handle::Handle;
 use crate::daemon::preflight::{self, MissingProgram, Preflight, UncountedProfile};
 use crate::daemon::unasked;
 use crate::domain::settings::Mode;
+use crate::domain::state::State;
 
 /// How long the last messages may take on a stopped terminal or a pipe that nobody reads.
 const LAST_WORDS: Duration = Duration::from_millis(400);
@@ -151,15 +152,16 @@ pub fn warn_without_page(flags: &[(&str, bool)], context: &mut Context) {
     }
 }
 
-/// Warns about quality commands that cannot run and budgets that cannot hold. The daemon itself
-/// reports everything else that is wrong with the configuration.
+/// Warns about quality commands that cannot run, budgets that cannot hold and a webhook that cannot
+/// be used. The daemon itself reports everything else that is wrong with the configuration.
 fn warn(repo: &Repo, context: &mut Context) {
     let Ok(layered) = load(repo) else {
         return;
     };
+    let environment = std::env::vars_os().collect();
     let preflight = Preflight {
         root: repo.root(),
-        inherited: &std::env::vars_os().collect(),
+        inherited: &environment,
         pass: &[],
         target: None,
     };
@@ -173,13 +175,17 @@ fn warn(repo: &Repo, context: &mut Context) {
         context.output.note(format!("warning: {what}"));
         context.output.next_step(advice);
     }
+    if let Some(problem) = preflight::webhook_problem(&layered.config, &environment) {
+        context.output.note(format!("warning: {problem}"));
+        context.output.next_step(preflight::WEBHOOK_ADVICE);
+    }
 }
 
 /// The exit code for how the daemon ended.
 fn exit_code(end: &Result<End, CliError>) -> u8 {
     let of = |error: &CliError| error.kind.exit_code();
     match end {
-        Ok(End::Stopped) => 0,
+        Ok(End::Stopped(_)) => 0,
         Ok(End::Interrupted) => Kind::Interrupted.exit_code(),
         Ok(End::AtRest(rest, state)) => {
             let verdict = Summary::of(state).verdict(*rest);
@@ -277,8 +283,13 @@ pub(super) fn conclude(
     context: &mut Context,
 ) -> Result<(), CliError> {
     match end {
-        End::Stopped => {
-            context.output.note("the daemon has stopped");
+        End::Stopped(state) => {
+            let output = &mut context.output;
+            if !silent && !output.quiet && !output.json {
+                summary(state, before).show(output)?;
+                output.flush()?;
+            }
+            output.note("the daemon has stopped");
             Ok(())
         }
         End::Interrupted => Err(CliError::new(
@@ -287,8 +298,7 @@ pub(super) fn conclude(
         )
         .hint("the next start adopts them: swarm start")),
         End::AtRest(rest, state) => {
-            let mut summary = Summary::of(state);
-            summary.without(&before.lock().unwrap_or_else(PoisonError::into_inner));
+            let summary = summary(state, before);
             let verdict = summary.verdict(*rest);
             if silent {
                 return verdict;
@@ -302,6 +312,13 @@ pub(super) fn conclude(
     }
 }
 
+/// What this run did.
+fn summary(state: &State, before: &Before) -> Summary {
+    let mut summary = Summary::of(state);
+    summary.without(&before.lock().unwrap_or_else(PoisonError::into_inner));
+    summary
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -313,7 +330,7 @@ mod tests {
         let rest = |rest| Ok(End::AtRest(rest, Box::default()));
         let failed = End::AtRest(Rest::NeedsPerson, Box::new(testkit::state()));
         let cases = [
-            (Ok(End::Stopped), 0),
+            (Ok(End::Stopped(Box::default())), 0),
             (Ok(End::Interrupted), 130),
             (rest(Rest::Idle), 0),
             (rest(Rest::NeedsPerson), 6),

@@ -23,9 +23,10 @@ use crate::daemon::actor::handle::Handle;
 use crate::daemon::files::hash::sha256;
 use crate::domain::command::{Command, InboxFile, NewIdea};
 use crate::domain::effect::{self, Effect};
-use crate::domain::ids::BadId;
+use crate::domain::ids::{BadId, IdeaId};
 use crate::domain::observation::Observation;
 use crate::domain::outcome::{Failure, InboxArchived};
+use crate::domain::state::State;
 use crate::domain::warning::WarningKind;
 use parse::{InboxIdea, parse};
 
@@ -130,7 +131,11 @@ impl Inbox {
             name: name.to_owned(),
             sha256: sha256.to_owned(),
         };
-        let idea = new_idea(idea, Some(inbox)).map_err(|error| error.to_string())?;
+        let mut idea = new_idea(idea, Some(inbox)).map_err(|error| error.to_string())?;
+        self.handle.read(|state| {
+            let each = idea.after.iter_mut();
+            each.for_each(|id| *id = meant(state, id));
+        });
         let added = self.handle.command(Command::AddIdea(idea)).await;
         added.map(drop).map_err(|error| error.to_string())
     }
@@ -152,6 +157,19 @@ pub fn new_idea(idea: InboxIdea, inbox: Option<InboxFile>) -> Result<NewIdea, Ba
         inbox,
         review: idea.review.unwrap_or_default(),
     })
+}
+
+/// The idea whose number this is: `13`, `idea-13`. What is an id itself, or nobody's number, stays
+/// as it is.
+fn meant(state: &State, typed: &IdeaId) -> IdeaId {
+    let text = typed.as_str();
+    let number = text.strip_prefix("idea-").unwrap_or(text).parse().ok();
+    let numbered = number.map(IdeaId::numbered);
+    let is_there = |id: &IdeaId| state.ideas.get(id).is_some();
+    match numbered.filter(|_| !is_there(typed)).filter(is_there) {
+        Some(id) => id,
+        None => typed.clone(),
+    }
 }
 
 /// The Markdown files of the inbox, by name. Links and folders are none.

@@ -66,10 +66,10 @@ fn is_being_prepared(state: &State, agent: &AgentId) -> bool {
     state.is_pending(prepares)
 }
 
-/// Whether the account needed for the next iteration is held.
+/// Whether the account needed for the next iteration is held, or the target holds every iteration.
 pub(crate) fn must_wait(plan: &Plan<'_>, attempt: &Attempt, settings: &Settings) -> bool {
     let profile = settings.profile_of(attempt);
-    provider::is_held(plan.state, settings, profile, plan.now)
+    plan.state.holds_iterations() || provider::is_held(plan.state, settings, profile, plan.now)
 }
 
 /// Starts the iteration. If it is the attempt's first, the target must have passed its check, and
@@ -91,28 +91,13 @@ pub(crate) fn may_start(plan: &Plan<'_>) -> bool {
 
 /// Whether limits and budget allow another iteration.
 pub(crate) fn has_another(state: &State, attempt: &Attempt, settings: &Settings) -> bool {
-    used_up(state, attempt, settings).is_none()
-}
-
-/// The limit that allows no other iteration.
-pub(crate) fn used_up(
-    state: &State,
-    attempt: &Attempt,
-    settings: &Settings,
-) -> Option<&'static str> {
-    if !has_iterations_left(attempt, settings) {
-        Some("its iterations (completion.maxIterations)")
-    } else if !has_time_left(attempt, settings) {
-        Some("its time (agents.timeoutMinutes)")
-    } else if !budget::has_another(state, attempt, settings) {
-        Some("its budget")
-    } else {
-        None
-    }
+    has_iterations_left(attempt, settings)
+        && has_time_left(attempt, settings)
+        && budget::has_another(state, attempt, settings)
 }
 
 fn has_iterations_left(attempt: &Attempt, settings: &Settings) -> bool {
-    attempt.iteration - attempt.excused < settings.max_iterations
+    attempt.counted_iterations() < settings.max_iterations
 }
 
 fn has_time_left(attempt: &Attempt, settings: &Settings) -> bool {
@@ -128,7 +113,7 @@ pub(crate) fn out_of_time(settings: &Settings) -> String {
 /// Message for an attempt without iterations left, with the last gate failure if that is why it
 /// continued.
 fn out_of_iterations(attempt: &Attempt) -> String {
-    let number = attempt.iteration - attempt.excused;
+    let number = attempt.counted_iterations();
     let used = format!("used all {number} iterations (completion.maxIterations)");
     match &attempt.feedback {
         Some(last) => format!("{used}; last, `{}` failed: {}", last.command, last.how),

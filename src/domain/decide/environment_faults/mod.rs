@@ -41,7 +41,8 @@ pub(in crate::domain::decide) fn release(
     fault: EnvironmentFault<'_>,
 ) {
     hold_for(plan, fault);
-    let end = End::keeping(AttemptEnd::Released, IdeaStatus::Pending, None);
+    let why = Some(fault.message.to_owned());
+    let end = End::keeping(AttemptEnd::Released, IdeaStatus::Pending, why);
     plan.end(agent, end);
 }
 

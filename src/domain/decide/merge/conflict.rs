@@ -219,6 +219,7 @@ fn to_person(plan: &mut Plan<'_>, entry: &MergeEntry, reason: &str) {
         reason: shorten(reason),
         files: vec![],
         person: true,
+        target: false,
     };
     let moved = plan.move_merge_waiting(&entry.idea, MergeInput::ToPerson, None, Some(waits));
     debug_assert!(moved, "{} cannot wait for a person", entry.idea);

@@ -1,26 +1,23 @@
-//! Decides on the outcomes of building, verifying and landing, and on people's merge commands.
-//! Conflicts are in [`conflict`](super::conflict).
+//! Decides on the outcomes of building, verifying and landing. Conflicts are in
+//! [`conflict`](super::conflict), people's commands in [`commands`](super::commands).
 //!
 //! Invariant: an outcome counts only in the phase that requested it, except one that is a fact in
 //! any phase: that the target contains the work.
 
-use super::conflict::{back_to_work, conflicted, may_resolve};
-use super::queue::{next_check, request_finish};
-use super::review;
-use crate::domain::command::TargetChoice;
-use crate::domain::decide::attempt::outcomes::{ask_end, fail};
+use super::conflict::{conflicted, may_resolve};
+use super::queue::next_check;
+use crate::domain::decide::attempt::outcomes::fail;
 use crate::domain::decide::attempt::run_end::{failure_of, is_stopped, run_ended};
 use crate::domain::decide::decision::{End, Plan, few, shorten};
 use crate::domain::decide::environment_faults::broken_commands::{
     self, CheckCommand, CheckedTree, CommandKind,
 };
 use crate::domain::decide::environment_faults::nobodys_fault;
-use crate::domain::decide::ideas::known;
 use crate::domain::decide::setup;
-use crate::domain::effect::{self, Effect, SetupTree};
+use crate::domain::effect::{self, SetupTree};
 use crate::domain::event::{
-    self, ConflictSettled, IdeaLanded, MergeBuilt, MergeReleased, MergeReturned, TargetRewritten,
-    TargetSeen, TargetSettled, VerifyPassed, WorktreeReady,
+    self, ConflictSettled, IdeaLanded, MergeBuilt, MergeReturned, TargetRewritten, TargetSeen,
+    VerifyPassed, WorktreeReady,
 };
 use crate::domain::ids::{IdeaId, Oid, RunId};
 use crate::domain::lifecycle::{AttemptInput, MergeInput, MergePhase};
@@ -28,10 +25,9 @@ use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::outcome::{
     BuildMergeOutcome, CheckoutBlocked, Failure, LandOutcome, VerifyReady,
 };
-use crate::domain::rejection::Rejection;
 use crate::domain::settings::Settings;
 use crate::domain::state::setup::VERIFY_TREE;
-use crate::domain::state::{AttemptEnd, Ending, Feedback, IdeaStatus, MergeEntry, State, Waits};
+use crate::domain::state::{AttemptEnd, Feedback, IdeaStatus, MergeEntry, State, Waits};
 
 /// Time until a merge checks again whether a checkout is still blocked.
 const CHECKOUT_WAIT_MS: i64 = 10_000;
@@ -159,6 +155,7 @@ fn cannot(plan: &mut Plan<'_>, id: &IdeaId, failure: &Failure) {
         reason: shorten(&failure.message),
         files: vec![],
         person: true,
+        target: false,
     };
     plan.move_merge_waiting(id, MergeInput::Requeue, not_before, Some(waits));
 }
@@ -215,15 +212,7 @@ pub(crate) fn verify_over(
             let why = format!("the runner of `{command}` was killed {LOST_RUNS} times in a row");
             cannot(plan, id, &Failure::other(why));
         }
-        Some(how) if !stopped => {
-            let feedback = Feedback {
-                command: command.command.to_owned(),
-                how,
-                run: Some(run.clone()),
-                merged: true,
-            };
-            give_back(plan, entry, feedback);
-        }
+        Some(how) if !stopped => failed(plan, entry, run, command, (how, &end)),
         // Stopped or lost: not judged; built and verified again when the swarm continues.
         _ => {
             plan.move_merge(id, MergeInput::Requeue);
@@ -240,6 +229,60 @@ fn passed(plan: &mut Plan<'_>, id: &IdeaId, command: CheckCommand<'_>) {
         }
         (CommandKind::Setup, None) => {}
     }
+}
+
+/// A command failed on the merged tree. The agent is blamed only for a quality command that the
+/// target itself has passed.
+fn failed(
+    plan: &mut Plan<'_>,
+    entry: &MergeEntry,
+    run: &RunId,
+    command: CheckCommand<'_>,
+    (how, end): (String, &RunEnd),
+) {
+    match command.kind {
+        CommandKind::Setup => setup::failed_on_merge(plan, entry, run, command, (&how, end)),
+        CommandKind::Quality if is_unproven(plan.state, entry) => {
+            hold_for_target(plan, entry, command.command, &how);
+        }
+        CommandKind::Quality => {
+            let feedback = Feedback {
+                command: command.command.to_owned(),
+                how,
+                run: Some(run.clone()),
+                merged: true,
+            };
+            give_back(plan, entry, feedback);
+        }
+    }
+}
+
+/// Whether the target that it was merged with may itself be what fails.
+fn is_unproven(state: &State, entry: &MergeEntry) -> bool {
+    let checks = state
+        .settings
+        .as_deref()
+        .is_some_and(Settings::checks_baseline);
+    let passed = &state.swarm.baseline.passed;
+    let proven = entry.target.as_ref().is_some_and(|it| passed.contains(it));
+    checks && !proven
+}
+
+/// Keeps the work in the queue, approved as it is, until the target has passed its own check.
+fn hold_for_target(plan: &mut Plan<'_>, entry: &MergeEntry, command: &str, how: &str) {
+    let settings = plan.state.settings.as_deref();
+    let branch = settings.map_or("the target", |settings| &settings.target);
+    let reason = format!(
+        "`{command}` fails on the merged tree ({how}), and {branch} has not passed its own checks; \
+        the merge continues once it has"
+    );
+    let waits = Waits {
+        reason: shorten(&reason),
+        files: vec![],
+        person: false,
+        target: true,
+    };
+    plan.move_merge_waiting(&entry.idea, MergeInput::Requeue, None, Some(waits));
 }
 
 /// The merged tree failed: returns the work to its agent, a limited number of times.
@@ -285,6 +328,7 @@ pub(crate) fn landed(
                 reason: shorten(&reason),
                 files: few(&files),
                 person: true,
+                target: false,
             };
             let again = plan.now.plus_millis(CHECKOUT_WAIT_MS);
             plan.move_merge_waiting(id, MergeInput::Requeue, Some(again), Some(waits));
@@ -326,136 +370,4 @@ fn is_checked(state: &State, entry: &MergeEntry) -> bool {
     let checks = |settings: &&Settings| settings.verify && settings.checks_baseline();
     let settings = state.settings.as_deref().filter(checks);
     settings.is_some_and(|settings| next_check(entry, settings).is_none())
-}
-
-/// The entry of an idea, for a command about its merge: `verb`.
-///
-/// # Errors
-/// There is no such idea, or it is not in the merge queue.
-pub fn entry_of<'a>(
-    state: &'a State,
-    id: &IdeaId,
-    verb: &str,
-) -> Result<&'a MergeEntry, Rejection> {
-    let idea = known(state, id)?;
-    state.entry(id).ok_or_else(|| Rejection::NotNow {
-        what: format!("{verb} the merge of {id}"),
-        why: format!(
-            "the idea {}, so it is not in the merge queue",
-            idea.status.predicate()
-        ),
-        instead: Some(match idea.status {
-            IdeaStatus::Blocked
-            | IdeaStatus::Failed
-            | IdeaStatus::Timeout
-            | IdeaStatus::Cancelled => format!("swarm idea retry {id}"),
-            IdeaStatus::Active => "its agent is still working on it: swarm agent list".into(),
-            IdeaStatus::Pending | IdeaStatus::Merging | IdeaStatus::Done => {
-                "list the queue: swarm merge list".into()
-            }
-        }),
-    })
-}
-
-/// Retries at once what waits for a person but is also retried automatically; otherwise a start
-/// that ends when idle would end too early.
-pub(crate) fn look_again(plan: &mut Plan<'_>) {
-    for entry in &plan.state.queue {
-        let asked = entry.waits.as_ref().is_some_and(|waits| waits.person);
-        let again = entry.not_before.is_some_and(|at| at > plan.now);
-        if entry.phase == MergePhase::Queued && !entry.held && asked && again {
-            let id = entry.idea.clone();
-            plan.emit(MergeReleased { id });
-        }
-    }
-}
-
-pub(crate) fn retry(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> {
-    let entry = entry_of(plan.state, id, "retry")?;
-    if entry.is_in_review() {
-        return Err(review::asked_for(
-            &format!("retry the merge of {id}"),
-            entry,
-        ));
-    }
-    match entry.phase {
-        MergePhase::Queued if entry.waits.is_some() || entry.not_before.is_some() => {
-            plan.emit(MergeReleased { id: id.clone() });
-        }
-        MergePhase::Person => {
-            refuse_while_settling(plan, entry, "retry")?;
-            back_to_work(plan, &entry.agent);
-            plan.move_merge(id, MergeInput::Requeue);
-        }
-        // It is being tried now.
-        MergePhase::Queued
-        | MergePhase::Building
-        | MergePhase::Resolver
-        | MergePhase::Verifying
-        | MergePhase::Landing => {}
-    }
-    Ok(())
-}
-
-pub(crate) fn resolve(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> {
-    let entry = entry_of(plan.state, id, "resolve")?;
-    if entry.phase != MergePhase::Person {
-        return Err(Rejection::NotNow {
-            what: format!("resolve the merge of {id}"),
-            why: "it does not wait for a person".into(),
-            instead: Some("swarm merge list".into()),
-        });
-    }
-    let finishing = |effect: &Effect| {
-        matches!(effect, Effect::FinishResolution(effect::FinishResolution { idea, .. })
-            if idea == id)
-    };
-    if plan.state.is_pending(finishing) {
-        return Ok(());
-    }
-    refuse_while_settling(plan, entry, "resolve")?;
-    if let Some(attempt) = plan.attempt(&entry.agent) {
-        request_finish(plan, attempt);
-    }
-    Ok(())
-}
-
-/// Refuses a command while the conflict is being prepared or finished: nothing else may touch the
-/// worktree. `verb` is the subcommand as typed. Whether a daemon is running is unknown here.
-fn refuse_while_settling(plan: &Plan<'_>, entry: &MergeEntry, verb: &str) -> Result<(), Rejection> {
-    if !plan.state.is_under_way(&entry.agent, &entry.idea) {
-        return Ok(());
-    }
-    Err(Rejection::NotNow {
-        what: format!("{verb} the merge of {}", entry.idea),
-        why: "its worktree is being prepared or checked".into(),
-        instead: Some(format!(
-            "try again in a moment: swarm merge {verb} {}; if no daemon runs: swarm start",
-            entry.idea
-        )),
-    })
-}
-
-pub(crate) fn settle_target(plan: &mut Plan<'_>, choice: TargetChoice) -> Result<(), Rejection> {
-    let Some(rewritten) = &plan.state.swarm.rewritten else {
-        return Err(Rejection::NotNow {
-            what: "choose what to do about the target".into(),
-            why: "it was not force-pushed".into(),
-            instead: Some("swarm status".into()),
-        });
-    };
-    if choice == TargetChoice::Cancel {
-        let state = plan.state;
-        for entry in state.queue.iter().filter(|entry| !entry.phase.is_busy()) {
-            if let Some(attempt) = state.agents.get(&entry.agent) {
-                ask_end(plan, &entry.agent, attempt, Ending::Cancelled);
-            }
-        }
-    }
-    // Last: if the log contains only a part of this, the question is still open.
-    plan.emit(TargetSettled {
-        choice,
-        to: rewritten.to.clone(),
-    });
-    Ok(())
 }

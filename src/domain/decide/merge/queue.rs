@@ -27,6 +27,7 @@ fn is_eligible(state: &State, entry: &MergeEntry, now: Timestamp) -> bool {
     entry.phase == MergePhase::Queued
         && !entry.held
         && due
+        && !state.is_held_by_target(entry)
         && !is_ending(state, entry)
         && scheduling::is_idea_unlocked(state, &entry.idea)
         && !state.is_under_way(&entry.agent, &entry.idea)

@@ -4,16 +4,19 @@
 //! Invariant: an approval is for one commit of the branch. The merge may be built on any later
 //! target; a new commit of the branch waits for review again.
 
-use super::outcomes::entry_of;
-use crate::domain::decide::attempt::iterations::used_up;
+use super::commands::entry_of;
+use crate::domain::attention::worktree_path;
 use crate::domain::decide::attempt::outcomes::ask_end;
 use crate::domain::decide::decision::Plan;
 use crate::domain::decide::ideas::check_length;
-use crate::domain::event::{IdeaRetried, MergeApproved, MergeRejected};
+use crate::domain::decide::undo;
+use crate::domain::effect::Effect;
+use crate::domain::event::{ApprovalWithdrawn, IdeaRetried, MergeApproved, MergeRejected};
 use crate::domain::ids::{IdeaId, Oid};
-use crate::domain::lifecycle::AttemptInput;
+use crate::domain::lifecycle::{AttemptInput, MergePhase};
 use crate::domain::rejection::Rejection;
 use crate::domain::settings::Settings;
+use crate::domain::state::undo::Action;
 use crate::domain::state::{Ending, MergeEntry, State};
 
 /// Longest comment, in bytes as JSON: a log line may also have to hold messages beside it.
@@ -53,18 +56,55 @@ pub(crate) fn approve(
             current: entry.source.clone(),
         });
     }
-    if !entry.held && entry.approved.as_ref() == Some(&entry.source) {
+    if is_approved(entry) && !is_conflicted(entry) {
         return Ok(());
     }
-    let entry = in_review(plan.state, id, "approve")?;
+    if !entry.is_in_review() {
+        return Err(not_in_review(plan.state, entry, "approve"));
+    }
+    let source = entry.source.clone();
+    undo::record(
+        plan,
+        Action::Approval {
+            idea: id.clone(),
+            source: source.clone(),
+        },
+    );
     plan.emit(MergeApproved {
         id: id.clone(),
-        source: entry.source.clone(),
+        source,
     });
     Ok(())
 }
 
-/// Returns the work to its agent. The comment goes into the agent's next prompt.
+/// Makes approved work wait for review again, because other commits than those that the person saw
+/// would land.
+pub(crate) fn withdraw_approvals(plan: &mut Plan<'_>) {
+    let approved = |entry: &&MergeEntry| entry.approved.is_some();
+    for entry in plan.state.queue.iter().filter(approved) {
+        plan.emit(ApprovalWithdrawn {
+            id: entry.idea.clone(),
+            undoes: None,
+        });
+    }
+}
+
+/// Whether the target may be moved to the work of this idea at this moment.
+pub(crate) fn is_landing(state: &State, id: &IdeaId) -> bool {
+    state.is_pending(|effect| matches!(effect, Effect::Land(land) if land.idea == *id))
+}
+
+fn is_approved(entry: &MergeEntry) -> bool {
+    !entry.held && entry.approved.as_ref() == Some(&entry.source)
+}
+
+fn is_conflicted(entry: &MergeEntry) -> bool {
+    matches!(entry.phase, MergePhase::Resolver | MergePhase::Person)
+}
+
+/// Returns the work to its agent, also if it is approved and its landing has not begun. The comment
+/// goes into the agent's next prompt. The attempt gets all its iterations and time again: a person
+/// wants more work, whatever was used up before.
 pub(crate) fn reject(plan: &mut Plan<'_>, id: &IdeaId, why: &str) -> Result<(), Rejection> {
     if why.trim().is_empty() {
         return Err(Rejection::NoReason(id.clone()));
@@ -77,15 +117,19 @@ pub(crate) fn reject(plan: &mut Plan<'_>, id: &IdeaId, why: &str) -> Result<(), 
     if comment.is_some_and(|comment| comment.text == why) {
         return Ok(());
     }
-    let entry = in_review(plan.state, id, "reject")?;
-    require_another_iteration(plan, entry, &format!("reject the work of {id}"))?;
+    let entry = entry_of(plan.state, id, "reject")?;
+    if entry.is_in_review() {
+        refuse_while_busy(plan, entry, &format!("reject the work of {id}"))?;
+    } else if !is_approved(entry) || is_conflicted(entry) || is_landing(plan.state, id) {
+        return Err(not_in_review(plan.state, entry, "reject"));
+    }
     give_back(plan, entry, why, false);
     Ok(())
 }
 
 /// Whether a new text may go to the agent whose work waits for review.
 pub(crate) fn can_be_edited(plan: &Plan<'_>, entry: &MergeEntry) -> Result<(), Rejection> {
-    require_another_iteration(plan, entry, &format!("edit {}", entry.idea))
+    refuse_while_busy(plan, entry, &format!("edit {}", entry.idea))
 }
 
 /// Returns the work to its agent because the idea's text has changed.
@@ -107,42 +151,44 @@ pub(crate) fn start_over(plan: &mut Plan<'_>, entry: &MergeEntry) -> Result<(), 
     Ok(())
 }
 
-fn in_review<'a>(state: &'a State, id: &IdeaId, verb: &str) -> Result<&'a MergeEntry, Rejection> {
-    let entry = entry_of(state, id, verb)?;
-    if entry.is_in_review() {
-        return Ok(entry);
-    }
-    Err(Rejection::NotNow {
-        what: format!("{verb} the work of {id}"),
-        why: "it does not wait for review".into(),
-        instead: Some("swarm merge list".into()),
-    })
-}
-
-/// Refuses to return work to an attempt that may have no other iteration.
-fn require_another_iteration(
-    plan: &Plan<'_>,
-    entry: &MergeEntry,
-    what: &str,
-) -> Result<(), Rejection> {
-    refuse_while_busy(plan, entry, what)?;
+/// Says what the work waits for, if not for a person's review, and what to type for that.
+fn not_in_review(state: &State, entry: &MergeEntry, verb: &str) -> Rejection {
     let id = &entry.idea;
-    let refuse = |why: String, instead: String| Rejection::NotNow {
-        what: what.to_owned(),
+    let (why, instead) = match (entry.phase, &entry.waits) {
+        (MergePhase::Person, _) => {
+            let attempt = state.agents.get(&entry.agent);
+            let place = attempt.map_or_else(String::new, |attempt| {
+                format!(" in {}", worktree_path(&attempt.worktree))
+            });
+            (
+                "it waits for you to resolve its conflict".to_owned(),
+                format!("resolve and commit it{place}, then: swarm merge resolve {id}"),
+            )
+        }
+        (MergePhase::Resolver, _) => (
+            "an agent is resolving its conflict".to_owned(),
+            "see when that is done: swarm merge list".to_owned(),
+        ),
+        (MergePhase::Landing, _) if is_landing(state, id) => (
+            "its landing has begun".to_owned(),
+            "see whether it has landed: swarm log; if no daemon runs: swarm start".to_owned(),
+        ),
+        (MergePhase::Queued, Some(waits)) => (
+            format!("its merge waits for something else: {}", waits.reason),
+            format!("try the merge again: swarm merge retry {id}"),
+        ),
+        (
+            MergePhase::Queued | MergePhase::Building | MergePhase::Verifying | MergePhase::Landing,
+            _,
+        ) => (
+            "it does not wait for review".to_owned(),
+            "swarm merge list".to_owned(),
+        ),
+    };
+    Rejection::NotNow {
+        what: format!("{verb} the work of {id}"),
         why,
         instead: Some(instead),
-    };
-    let settings = plan.state.settings.as_deref();
-    let (Some(attempt), Some(settings)) = (plan.attempt(&entry.agent), settings) else {
-        let why = "its attempt has ended".to_owned();
-        return Err(refuse(why, format!("swarm idea retry {id}")));
-    };
-    match used_up(plan.state, attempt, settings) {
-        None => Ok(()),
-        Some(limit) => Err(refuse(
-            format!("its attempt has used up {limit}"),
-            format!("give it a new attempt, which continues from this work: swarm idea retry {id}"),
-        )),
     }
 }
 
@@ -165,6 +211,7 @@ fn give_back(plan: &mut Plan<'_>, entry: &MergeEntry, why: &str, edited: bool) {
         source: entry.source.clone(),
         why: why.to_owned(),
         edited,
+        renewed: true,
     });
     plan.move_attempt(&entry.agent, AttemptInput::Returned);
 }

@@ -15,6 +15,7 @@ use super::rules;
 use crate::crash;
 use crate::git::error::{At, GitError};
 use crate::git::exec::command::Git;
+use crate::git::local::copies::clear_places_of_copies;
 use crate::git::objects::names::path_of;
 use crate::git::repo::Repo;
 use crate::git::worktree::registry::Worktree;
@@ -57,6 +58,7 @@ impl Repo {
             self.remove_unmatched(worktree, &by_rules, patterns)?;
         }
         self.remove_hollow(worktree, &by_rules)?;
+        clear_places_of_copies(worktree)?;
         remove::file(&file).at("delete", &file)
     }
 

@@ -1,0 +1,279 @@
+//! Submodules of a worktree. Git keeps their repositories in the worktree's administrative
+//! directory, so they end with it.
+//!
+//! Invariant: an idea, and each check of a merged tree, finds no checkout of a submodule, as in a
+//! new worktree. A release first gives a submodule with work of its own its repository back: `.git`
+//! becomes a directory, and `nested_repos` keeps both. swarm never commits a moved submodule, since
+//! the checkout may only be older than the branch.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use git2::{IndexEntry, Oid, Repository, StatusOptions};
+
+use super::nested_repos::search;
+use super::off_target::commits_made;
+use super::registry::Worktree;
+use super::relocated::named_by;
+use crate::crash;
+use crate::git::error::{At, GitError};
+use crate::git::objects::names::path_of;
+use crate::git::repo::Repo;
+use crate::remove;
+
+/// Mode of an index entry for a commit of another repository.
+const LINK: u32 = 0o160_000;
+/// Stage of an index entry; 0 unless there is a conflict.
+const STAGE: u16 = 0x3000;
+/// Directory of the submodules' repositories.
+const MODULES: &str = "modules";
+/// A repository on its way into its checkout.
+const INCOMING: &str = ".git-swarm";
+
+/// Where the repository of a submodule lies.
+enum Place {
+    /// In the administrative directory.
+    Apart(PathBuf),
+    /// In the checkout, or on its way there.
+    Inside,
+}
+
+impl Worktree {
+    /// Submodules with a checkout, which swarm leaves out of its commits. One in conflict is not
+    /// among them.
+    pub(crate) fn checked_out_submodules(&self) -> Vec<PathBuf> {
+        let links = links(&self.git_dir).unwrap_or_default();
+        let there = |path: &PathBuf| fs::symlink_metadata(self.path.join(path).join(".git"));
+        let paths = links.into_iter().map(|(path, _)| path);
+        paths.filter(|path| there(path).is_ok()).collect()
+    }
+
+    /// Whether a submodule has work that exists nowhere else.
+    pub(crate) fn has_submodule_work(&self) -> bool {
+        let (tree, git_dir) = (&self.path, &self.git_dir);
+        let modules = git_dir.join(MODULES);
+        modules.is_dir() && (any_holds_work(tree, git_dir) || !with_commits(&modules).is_empty())
+    }
+
+    /// Removes the checkouts of submodules, which the setup makes again.
+    pub(crate) fn clear_submodules(&self) -> Result<(), GitError> {
+        if fs::symlink_metadata(self.git_dir.join(MODULES)).is_ok() {
+            self.mark_cold()?;
+        }
+        for (path, _) in links(&self.git_dir).unwrap_or_default() {
+            let checkout = self.path.join(&path);
+            if !is_below(&self.path, &path) {
+                let why = std::io::ErrorKind::NotADirectory.into();
+                return Err(GitError::io("clear", &checkout, why));
+            }
+            if fs::read_dir(&checkout).is_ok_and(|mut all| all.next().is_none()) {
+                continue;
+            }
+            self.mark_cold()?;
+            remove::tree_if_there(&checkout).at("delete", &checkout)?;
+            fs::create_dir(&checkout).at("make", &checkout)?;
+        }
+        Ok(())
+    }
+
+    /// Removes the repositories of submodules, after their checkouts.
+    pub(crate) fn discard_modules(&self) -> Result<(), GitError> {
+        crash::point("git.reset.before-modules");
+        let modules = self.git_dir.join(MODULES);
+        remove::tree_if_there(&modules).at("delete", &modules)
+    }
+}
+
+impl Repo {
+    /// Submodules that the worktree's index records, each with its commit.
+    pub fn submodules(&self, name: &str) -> Result<Vec<(PathBuf, Oid)>, GitError> {
+        let worktree = self.worktree(name)?;
+        Ok(links(&worktree.git_dir).unwrap_or_default())
+    }
+
+    /// Prepares the submodules with work that exists nowhere else to be kept with the nested
+    /// repositories. Those without a checkout are kept at once.
+    pub(crate) fn embed_submodules(
+        &self,
+        worktree: &Worktree,
+        attempt: &str,
+    ) -> Result<(), GitError> {
+        if !worktree.git_dir.join(MODULES).is_dir() {
+            return Ok(());
+        }
+        for (checkout, place) in submodules_in(&worktree.path, &worktree.git_dir) {
+            match place {
+                Place::Inside => finish_embedding(&checkout)?,
+                Place::Apart(repository) if holds_work(&checkout, &repository) => {
+                    embed(&checkout, &repository)?;
+                }
+                Place::Apart(_) => {}
+            }
+        }
+        self.keep_modules(&worktree.git_dir, attempt)
+    }
+
+    /// Keeps the repositories of submodules with commits that exist nowhere else.
+    pub(crate) fn keep_modules(&self, git_dir: &Path, attempt: &str) -> Result<(), GitError> {
+        let modules = git_dir.join(MODULES);
+        for repository in with_commits(&modules) {
+            let name = repository.strip_prefix(&modules).unwrap_or(&repository);
+            let mut name = name.as_os_str().to_owned();
+            name.push(".git");
+            forget_work_tree(&repository)?;
+            let to = self.free_place(attempt, Path::new(&name))?;
+            crash::point("git.release.before-module");
+            fs::rename(&repository, &to).at("rename", &repository)?;
+        }
+        Ok(())
+    }
+}
+
+/// Submodules that the index of a git directory records; `None` if the index is damaged.
+fn links(git_dir: &Path) -> Option<Vec<(PathBuf, Oid)>> {
+    let index = git2::Index::open(&git_dir.join("index")).ok()?;
+    let is_link = |entry: &IndexEntry| entry.mode == LINK && entry.flags & STAGE == 0;
+    let links = index.iter().filter(is_link);
+    let links = links.map(|entry| (path_of(&entry.path), entry.id));
+    Some(links.filter(|(path, _)| is_inside(path)).collect())
+}
+
+fn is_inside(path: &Path) -> bool {
+    let mut parts = path.components();
+    parts.all(|part| matches!(part, Component::Normal(_)))
+}
+
+/// Whether every folder on the way from `root` to `path` is a real one.
+fn is_below(root: &Path, path: &Path) -> bool {
+    let above = path.ancestors().skip(1).map(|folder| root.join(folder));
+    let is_folder = |path: PathBuf| fs::symlink_metadata(path).is_ok_and(|there| there.is_dir());
+    above.into_iter().all(is_folder)
+}
+
+/// Checkouts of submodules in a tree, with their repositories.
+fn submodules_in(tree: &Path, git_dir: &Path) -> Vec<(PathBuf, Place)> {
+    let paths = if let Some(links) = links(git_dir) {
+        links.into_iter().map(|(path, _)| path).collect()
+    } else {
+        let mut found = Vec::new();
+        search(tree, Path::new(""), &mut found, &|there| there.is_file());
+        found
+    };
+    let Ok(modules) = fs::canonicalize(git_dir.join(MODULES)) else {
+        return Vec::new();
+    };
+    let is_dir = |path: PathBuf| fs::symlink_metadata(path).is_ok_and(|there| there.is_dir());
+    let paths = paths.into_iter().filter(|path| is_below(tree, path));
+    let each = paths.map(|path| tree.join(path)).filter_map(|checkout| {
+        if is_dir(checkout.join(INCOMING)) || is_dir(checkout.join(".git")) {
+            return Some((checkout, Place::Inside));
+        }
+        let repository = named_by(&checkout).filter(|named| named.starts_with(&modules))?;
+        Some((checkout, Place::Apart(repository)))
+    });
+    each.collect()
+}
+
+fn any_holds_work(tree: &Path, git_dir: &Path) -> bool {
+    let mut all = submodules_in(tree, git_dir).into_iter();
+    all.any(|(checkout, place)| match place {
+        Place::Inside => true,
+        Place::Apart(repository) => holds_work(&checkout, &repository),
+    })
+}
+
+/// Whether a submodule, or one inside it, has commits or files that exist nowhere else. What cannot
+/// be read might be work.
+fn holds_work(checkout: &Path, repository: &Path) -> bool {
+    has_commits(repository).unwrap_or(true)
+        || is_dirty(checkout, repository).unwrap_or(true)
+        || any_holds_work(checkout, repository)
+}
+
+/// Whether a commit was made here that no remote-tracking branch contains. A commit that was only
+/// checked out came from elsewhere, perhaps by a tag.
+fn has_commits(repository: &Path) -> Result<bool, git2::Error> {
+    let library = Repository::open_bare(repository)?;
+    let mut walk = library.revwalk()?;
+    walk.push_glob("refs/heads/*")?;
+    if library.find_reference("refs/stash").is_ok() {
+        walk.push_ref("refs/stash")?;
+    }
+    for commit in commits_made(repository) {
+        if library.find_commit(commit).is_ok() {
+            walk.push(commit)?;
+        }
+    }
+    walk.hide_glob("refs/remotes/*")?;
+    walk.next().transpose().map(|commit| commit.is_some())
+}
+
+fn is_dirty(checkout: &Path, repository: &Path) -> Result<bool, git2::Error> {
+    let library = Repository::open_bare(repository)?;
+    library.set_workdir(checkout, false)?;
+    let mut options = StatusOptions::new();
+    options.include_untracked(true).exclude_submodules(true);
+    Ok(!library.statuses(Some(&mut options))?.is_empty())
+}
+
+/// Repositories below `folder` with commits that exist nowhere else.
+fn with_commits(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            continue;
+        }
+        if !path.join("HEAD").is_file() || !path.join("objects").is_dir() {
+            // The name of a submodule may have several parts.
+            found.extend(with_commits(&path));
+        } else if has_commits(&path).unwrap_or(true) {
+            found.push(path);
+        } else {
+            found.extend(with_commits(&path.join(MODULES)));
+        }
+    }
+    found
+}
+
+/// Moves a submodule's repository into its checkout, and those of the submodules inside it.
+fn embed(checkout: &Path, repository: &Path) -> Result<(), GitError> {
+    for (checkout, place) in submodules_in(checkout, repository) {
+        match place {
+            Place::Inside => finish_embedding(&checkout)?,
+            Place::Apart(repository) => embed(&checkout, &repository)?,
+        }
+    }
+    forget_work_tree(repository)?;
+    let incoming = checkout.join(INCOMING);
+    if fs::symlink_metadata(&incoming).is_ok_and(|there| !there.is_dir()) {
+        remove::file(&incoming).at("delete", &incoming)?;
+    }
+    crash::point("git.release.before-embedding");
+    fs::rename(repository, &incoming).at("rename", repository)?;
+    crash::point("git.release.embedding");
+    finish_embedding(checkout)
+}
+
+fn finish_embedding(checkout: &Path) -> Result<(), GitError> {
+    let (incoming, place) = (checkout.join(INCOMING), checkout.join(".git"));
+    let is_dir = |path: &Path| fs::symlink_metadata(path).is_ok_and(|there| there.is_dir());
+    if is_dir(&incoming) && !is_dir(&place) {
+        remove::file_if_there(&place).at("delete", &place)?;
+        fs::rename(&incoming, &place).at("rename", &incoming)?;
+    }
+    Ok(())
+}
+
+/// Makes git look for the files beside the repository again.
+fn forget_work_tree(repository: &Path) -> Result<(), GitError> {
+    let failed = GitError::library(format!("change the settings of {}", repository.display()));
+    let forget = || -> Result<(), git2::Error> {
+        let mut config = git2::Config::open(&repository.join("config"))?;
+        match config.remove("core.worktree") {
+            Err(error) if error.code() != git2::ErrorCode::NotFound => Err(error),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    };
+    forget().map_err(failed)
+}
