@@ -15,7 +15,9 @@ use tokio::sync::watch;
 use super::error::CliError;
 use super::repo::Repo;
 use crate::api::server::daemon_file;
-use crate::api::{ApiContext, Control, DaemonFile, Entrance, EventLog, ReloadError, Socket, router, serve};
+use crate::api::{
+    ApiContext, Control, DaemonFile, Entrance, EventLog, ReloadError, Socket, router, serve,
+};
 use crate::crash;
 use crate::daemon::actor::clock;
 use crate::daemon::actor::handle::Journaled;
@@ -91,12 +93,7 @@ pub fn run_daemon(options: StartOptions) -> Result<End, CliError> {
         .enable_all()
         .build()
         .map_err(|error| CliError::io("start the daemon's threads", &error))?;
-    let end = runtime.block_on(host(
-        daemon,
-        &options.repo,
-        options.page,
-        options.on_ready,
-    ));
+    let end = runtime.block_on(host(daemon, &options.repo, options.page, options.on_ready));
     // The next start redoes whatever hangs in a driver; do not wait for it.
     runtime.shutdown_background();
     end

@@ -171,7 +171,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// 244 random bits.
-fn secret() -> String {
+pub(super) fn secret() -> String {
     format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple())
 }
 
@@ -211,7 +211,10 @@ fn is_secret(text: &str) -> bool {
 fn read_text(path: &Path) -> io::Result<Option<String>> {
     let mut text = String::new();
     match plain_file::open(path) {
-        Ok(file) => file.take(1 << 20).read_to_string(&mut text).map(|_| Some(text)),
+        Ok(file) => file
+            .take(1 << 20)
+            .read_to_string(&mut text)
+            .map(|_| Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }

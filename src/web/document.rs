@@ -61,16 +61,20 @@ pub struct Drawing<'a> {
     pub moment: &'a Moment,
     /// Its path below the site's, with its query: `ideas?status=failed`.
     pub path: String,
+    /// The document in the browser: its live updates are drawn with the same value, so that forms
+    /// do not change by themselves.
+    pub document: String,
     fragments: RefCell<Vec<Fragment>>,
 }
 
 impl<'a> Drawing<'a> {
     /// Begins a page.
-    pub fn new(site: &'a Site, moment: &'a Moment, path: &str) -> Self {
+    pub fn new(site: &'a Site, moment: &'a Moment, path: &str, document: &str) -> Self {
         Self {
             site,
             moment,
             path: path.to_owned(),
+            document: document.to_owned(),
             fragments: RefCell::default(),
         }
     }
@@ -90,6 +94,28 @@ impl<'a> Drawing<'a> {
     /// The address of a page as it is now.
     pub fn live_link(&self, path: &str) -> String {
         format!("{}/{path}", self.site.access.path())
+    }
+
+    /// A form that acts at once: a POST to `do/retry/idea-003`. Sent twice from one document, it acts
+    /// once. Nothing in the past.
+    pub fn form(&self, action: &str, body: &Markup) -> Markup {
+        if self.moment.is_past() {
+            return html! {};
+        }
+        html! {
+            form method="post" action=(self.live_link(action)) {
+                input type="hidden" name="op" value={ (self.document) "/" (action) };
+                (body)
+            }
+        }
+    }
+
+    /// A link to a dialog that asks before it acts; `classes` as for a button. Nothing in the past.
+    pub fn ask(&self, action: &str, classes: &str, body: &Markup) -> Markup {
+        if self.moment.is_past() {
+            return html! {};
+        }
+        html! { a class=(classes) href=(self.live_link(action)) data-dialog { (body) } }
     }
 
     /// Records a part that live updates replace.
@@ -136,5 +162,9 @@ pub fn bare(title: &str, body: Markup) -> Response {
 
 /// An answer with markup.
 pub fn as_html(markup: Markup) -> Response {
-    ([(CONTENT_TYPE, "text/html; charset=utf-8")], markup.into_string()).into_response()
+    (
+        [(CONTENT_TYPE, "text/html; charset=utf-8")],
+        markup.into_string(),
+    )
+        .into_response()
 }

@@ -113,7 +113,8 @@ fn stream(drawing: &Drawing<'_>) -> Markup {
     if drawing.moment.is_past() {
         return html! {};
     }
-    let address = format!("live?page={}", encoded(&drawing.path));
+    let (page, document) = (encoded(&drawing.path), encoded(&drawing.document));
+    let address = format!("live?page={page}&document={document}");
     html! {
         div hx-sse:connect=(drawing.live_link(&address)) hx-swap="none" hidden {}
     }
@@ -177,18 +178,18 @@ fn acts(drawing: &Drawing<'_>, view: &FrameView) -> Markup {
     let is_paused = matches!(view.phase, SwarmPhase::Paused | SwarmPhase::Pausing);
     html! {
         @if is_paused {
-            form method="post" action=(drawing.live_link("do/resume")) {
+            (drawing.form("do/resume", &html! {
                 button .b.quiet aria-label="Resume" { (icon("play")) span .hide-s { "Resume" } }
-            }
+            }))
         } @else {
-            a .b.quiet href=(drawing.link("do/pause")) aria-label="Pause" {
+            (drawing.ask("do/pause", "b quiet", &html! {
                 (icon("pause")) span .hide-s { "Pause" }
-            }
+            }))
         }
-        a .b.quiet.hide-m href=(drawing.link("do/checkpoint")) { (icon("flag")) " Checkpoint" }
-        a .b href=(drawing.link("do/add")) aria-label="Add idea" {
+        (drawing.ask("do/checkpoint", "b quiet hide-m", &html! { (icon("flag")) " Checkpoint" }))
+        (drawing.ask("ideas/add", "b", &html! {
             (icon("plus")) span .hide-s { "Add idea" }
-        }
+        }))
     }
 }
 
@@ -201,7 +202,12 @@ fn navigation(drawing: &Drawing<'_>, here: Place, view: &FrameView) -> Markup {
             (Place::Train, "train", "Merge train", view.train),
         ],
         vec![
-            (Place::Checkpoints, "checkpoints", "Checkpoints", view.checkpoints),
+            (
+                Place::Checkpoints,
+                "checkpoints",
+                "Checkpoints",
+                view.checkpoints,
+            ),
             (Place::Report, "report", "Night report", 0),
             (Place::Cost, "cost", "Cost", 0),
         ],

@@ -51,8 +51,14 @@ pub async fn every_request(
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         // Not `no-referrer`: with that, browsers send forms with the origin `null`.
         (REFERRER_POLICY, "same-origin"),
-        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
-        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        (
+            HeaderName::from_static("cross-origin-opener-policy"),
+            "same-origin",
+        ),
+        (
+            HeaderName::from_static("cross-origin-resource-policy"),
+            "same-origin",
+        ),
     ];
     for (name, value) in fixed {
         headers.insert(name, HeaderValue::from_static(value));
@@ -70,7 +76,9 @@ pub async fn with_token(
     next: Next,
 ) -> Response {
     let headers = request.headers();
-    let bearer = headers.get("authorization").and_then(|value| value.to_str().ok());
+    let bearer = headers
+        .get("authorization")
+        .and_then(|value| value.to_str().ok());
     let token = bearer.and_then(|value| value.strip_prefix("Bearer "));
     if !token.is_some_and(|token| access.is_token(token)) {
         let message = "the token is missing or wrong";
@@ -159,28 +167,37 @@ async fn enter(State(site): State<Arc<Site>>, Query(Enter { code }): Query<Enter
 }
 
 fn cannot_enter(why: &str) -> Response {
-    let body = bare("swarm", html! {
-        h1 { "The session cannot be written" }
-        p { (why) }
-        p { "See what is wrong: " code { "swarm doctor" } }
-    });
+    let body = bare(
+        "swarm",
+        html! {
+            h1 { "The session cannot be written" }
+            p { (why) }
+            p { "See what is wrong: " code { "swarm doctor" } }
+        },
+    );
     (StatusCode::INTERNAL_SERVER_ERROR, body).into_response()
 }
 
 fn signed_out() -> Response {
-    let body = bare("Signed out · swarm", html! {
-        h1 { "You are signed out" }
-        p { "Links to this page work once, within a minute. Make a new one in the repository:" }
-        p { code { "swarm open" } }
-    });
+    let body = bare(
+        "Signed out · swarm",
+        html! {
+            h1 { "You are signed out" }
+            p { "Links to this page work once, within a minute. Make a new one in the repository:" }
+            p { code { "swarm open" } }
+        },
+    );
     (StatusCode::UNAUTHORIZED, body).into_response()
 }
 
 /// Answers everything that is neither a page nor the API.
 pub async fn nobody_here() -> Response {
-    let body = bare("swarm", html! {
-        h1 { "Nothing is here" }
-        p { "Open swarm's page from the repository: " code { "swarm open" } }
-    });
+    let body = bare(
+        "swarm",
+        html! {
+            h1 { "Nothing is here" }
+            p { "Open swarm's page from the repository: " code { "swarm open" } }
+        },
+    );
     (StatusCode::NOT_FOUND, body).into_response()
 }

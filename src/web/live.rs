@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::{Query, State};
+use axum::extract::{self, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
@@ -22,6 +22,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::Site;
 use super::document::Fragment;
 use super::moment::Moment;
+use super::pages::asked::Query;
 use super::pages::{Route, WebError, draw};
 use super::touches::{Touched, touches};
 
@@ -35,6 +36,8 @@ const REDRAW: Duration = Duration::from_secs(10);
 #[derive(Debug, Deserialize)]
 struct Asked {
     page: String,
+    #[serde(default)]
+    document: String,
 }
 
 /// The route of the streams.
@@ -42,9 +45,13 @@ pub fn routes() -> Router<Arc<Site>> {
     Router::new().route("/live", get(live))
 }
 
-async fn live(State(site): State<Arc<Site>>, Query(Asked { page }): Query<Asked>) -> Response {
+async fn live(
+    State(site): State<Arc<Site>>,
+    extract::Query(Asked { page, document }): extract::Query<Asked>,
+) -> Response {
     let (path, query) = page.split_once('?').unwrap_or((&page, ""));
-    let Some(route) = Route::of(path, query) else {
+    let query = Query::of(query);
+    let Some(route) = Route::of(path) else {
         return WebError::not_found(format!("there is no page `{page}`")).into_response();
     };
     let follower = Follower {
@@ -55,7 +62,9 @@ async fn live(State(site): State<Arc<Site>>, Query(Asked { page }): Query<Asked>
         drawn: Instant::now(),
         site,
         route,
-        page,
+        path: path.to_owned(),
+        query,
+        document,
     };
     let messages = stream::unfold(follower, |mut follower| async {
         let message = follower.next().await?;
@@ -68,7 +77,9 @@ async fn live(State(site): State<Arc<Site>>, Query(Asked { page }): Query<Asked>
 struct Follower {
     site: Arc<Site>,
     route: Route,
-    page: String,
+    path: String,
+    query: Query,
+    document: String,
     published: tokio::sync::watch::Receiver<u64>,
     stop: tokio::sync::watch::Receiver<bool>,
     after: u64,
@@ -96,19 +107,22 @@ impl Follower {
             if *self.stop.borrow() {
                 return None;
             }
-            let message = self.draw(is_first);
+            let message = self.draw(is_first).await;
             return Some(message.unwrap_or_else(|| Bytes::from_static(b": alive\n\n")));
         }
     }
 
     /// What changed since the last message.
-    fn draw(&mut self, is_first: bool) -> Option<Bytes> {
+    async fn draw(&mut self, is_first: bool) -> Option<Bytes> {
         let seq = *self.published.borrow_and_update();
         let touched = self.touched(seq);
         let is_old = self.drawn.elapsed() >= REDRAW;
         self.drawn = Instant::now();
         self.after = seq;
-        let drawn = draw(&self.site, &Moment::now(), &self.route, &self.page).ok()?;
+        let page = (&self.route, self.path.as_str(), &self.query);
+        let drawn = draw(&self.site, &Moment::now(), page, Some(&self.document))
+            .await
+            .ok()?;
         let mut message = String::new();
         for fragment in &drawn.fragments {
             if (is_first || is_old || fragment.touched.meets(touched)) && self.is_new(fragment) {

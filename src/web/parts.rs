@@ -143,7 +143,10 @@ pub fn tokens(used: &UsedView) -> Option<String> {
     }
     let read = tokens.input + tokens.cached + tokens.cache_written;
     let from_cache = (tokens.cached * 100).checked_div(read).unwrap_or(0);
-    Some(format!("{} tokens, {from_cache} % from the cache", short_count(all)))
+    Some(format!(
+        "{} tokens, {from_cache} % from the cache",
+        short_count(all)
+    ))
 }
 
 /// A count: `950`, `412 k`, `6.1 M`.
@@ -170,7 +173,9 @@ pub fn word(count: usize) -> String {
         "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
         "eleven", "twelve",
     ];
-    WORDS.get(count).map_or_else(|| count.to_string(), |word| (*word).to_owned())
+    WORDS
+        .get(count)
+        .map_or_else(|| count.to_string(), |word| (*word).to_owned())
 }
 
 /// A text that begins with a capital letter.

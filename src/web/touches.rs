@@ -132,15 +132,9 @@ fn of_kind(event: &Event) -> Touched {
         | Event::EndingAsked(_)
         | Event::AgentRedirected(_)
         | Event::WorkSaved(_) => SWARM | WORK | Touched::TRAIN,
-        Event::AttemptEnded(_) => {
-            SWARM | WORK | Touched::TRAIN | Touched::COST | Touched::REPORT
-        }
+        Event::AttemptEnded(_) => SWARM | WORK | Touched::TRAIN | Touched::COST | Touched::REPORT,
         Event::UsageSeen(_) => {
-            Touched::STATUS
-                | Touched::AGENTS
-                | Touched::IDEAS
-                | Touched::COST
-                | Touched::REPORT
+            Touched::STATUS | Touched::AGENTS | Touched::IDEAS | Touched::COST | Touched::REPORT
         }
         Event::AccountHeld(_)
         | Event::AccountTried(_)
@@ -150,6 +144,7 @@ fn of_kind(event: &Event) -> Touched {
         | Event::MergeMoved(_)
         | Event::MergeReleased(_)
         | Event::MergeApproved(_)
+        | Event::ApprovalWithdrawn(_)
         | Event::MergeRejected(_)
         | Event::MergeBuilt(_)
         | Event::MergeConflicted(_)

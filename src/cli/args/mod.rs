@@ -9,8 +9,8 @@ use clap::{Parser, Subcommand};
 
 use super::commands::{
     agent, attach, checkpoint, clean, completions, config, demo, doctor, events, hooks, idea, init,
-    log, man, memory, merge, open, pause, replay, report, rollback, service, start, status, stop, undo,
-    wait,
+    log, man, memory, merge, open, pause, replay, report, rollback, service, start, status, stop,
+    undo, wait,
 };
 use super::error::EXIT_CODES;
 use global::Global;
@@ -207,9 +207,8 @@ mod tests {
     #[test]
     fn the_commands_are_those_of_the_contract() {
         let paths: Vec<String> = all().into_iter().map(|(path, _)| path).collect();
-        let expected = "init, demo, start, attach, open, stop, status, idea add, idea list, idea \
-            show, \
-            idea edit, idea retry, idea cancel, idea assign, idea hold, idea unhold, agent list, \
+        let expected = "init, demo, start, attach, open, stop, status, idea add, idea list, \
+            idea show, idea edit, idea retry, idea cancel, idea assign, idea hold, idea unhold, agent list, \
             agent show, agent logs, agent stop, agent redirect, agent say, pause, resume, merge \
             list, merge diff, merge approve, merge reject, merge retry, merge resolve, merge \
             target, checkpoint create, checkpoint list, checkpoint show, checkpoint delete, \

@@ -13,7 +13,7 @@ use crate::web::Site;
 use crate::web::document::{Drawing, Page, Place, as_html};
 use crate::web::frame::{self, FrameView};
 use crate::web::moment::Moment;
-use crate::web::pages::WebError;
+use crate::web::pages::{WebError, new_document};
 
 struct Dialog {
     title: String,
@@ -108,12 +108,17 @@ pub async fn about(
         },
         _ => return WebError::not_found(format!("there is no action `{verb}`")).into_response(),
     };
-    show(&site, &format!("do/{verb}/{id}"), &format!("ideas/{id}"), &dialog)
+    show(
+        &site,
+        &format!("do/{verb}/{id}"),
+        &format!("ideas/{id}"),
+        &dialog,
+    )
 }
 
 fn show(site: &Site, action: &str, back: &str, dialog: &Dialog) -> Response {
     let moment = Moment::now();
-    let drawing = Drawing::new(site, &moment, back);
+    let drawing = Drawing::new(site, &moment, back, &new_document());
     let main = html! {
         form .card.say method="post" action=(drawing.live_link(action)) {
             h1 { (dialog.title) }

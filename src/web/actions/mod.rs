@@ -57,7 +57,10 @@ async fn plain(
         "add" => (new_idea(filled.text), "ideas".to_owned()),
         "checkpoint" => {
             let name = checkpoint(&filled.name);
-            (name.map(|name| Command::CreateCheckpoint { name }), String::new())
+            (
+                name.map(|name| Command::CreateCheckpoint { name }),
+                String::new(),
+            )
         }
         _ => (Err(unknown(&verb)), String::new()),
     };
@@ -71,13 +74,18 @@ async fn about(
     Form(filled): Form<Filled>,
 ) -> Response {
     if verb == "say" {
-        let agent: Result<AgentId, WebError> =
-            id.parse().map_err(|_| WebError::not_found(format!("there is no agent `{id}`")));
-        let command = agent.map(|id| Command::SayToAgent { id, text: filled.text });
+        let agent: Result<AgentId, WebError> = id
+            .parse()
+            .map_err(|_| WebError::not_found(format!("there is no agent `{id}`")));
+        let command = agent.map(|id| Command::SayToAgent {
+            id,
+            text: filled.text,
+        });
         return answer(&site, command, "").await;
     }
-    let idea: Result<IdeaId, WebError> =
-        id.parse().map_err(|_| WebError::not_found(format!("there is no idea `{id}`")));
+    let idea: Result<IdeaId, WebError> = id
+        .parse()
+        .map_err(|_| WebError::not_found(format!("there is no idea `{id}`")));
     let command = idea.and_then(|id| on_idea(&verb, id, filled));
     answer(&site, command, &format!("ideas/{id}")).await
 }
@@ -89,7 +97,9 @@ fn on_idea(verb: &str, id: IdeaId, filled: Filled) -> Result<Command, WebError> 
         "hold" => Command::HoldIdea { id },
         "unhold" => Command::UnholdIdea { id },
         "approve" => {
-            let commit = filled.commit.ok_or_else(|| WebError::bad("the commit is missing"))?;
+            let commit = filled
+                .commit
+                .ok_or_else(|| WebError::bad("the commit is missing"))?;
             let commit: Oid = commit
                 .parse()
                 .map_err(|_| WebError::bad(format!("`{commit}` is no commit")))?;

@@ -39,7 +39,11 @@ static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
 
 fn asset(ending: &str, content_type: &'static str, content: String) -> Asset {
     let digest = Sha256::digest(content.as_bytes());
-    let hash: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let hash: String = digest
+        .iter()
+        .take(8)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     Asset {
         name: format!("{hash}.{ending}"),
         content_type,

@@ -19,7 +19,11 @@ impl WebError {
 
     /// The address or the form is wrong.
     pub fn bad(message: impl Into<String>) -> Self {
-        Self(ApiError::new(StatusCode::BAD_REQUEST, "BAD_REQUEST", message))
+        Self(ApiError::new(
+            StatusCode::BAD_REQUEST,
+            "BAD_REQUEST",
+            message,
+        ))
     }
 
     /// Something of ours failed.
@@ -38,11 +42,14 @@ impl From<ApiError> for WebError {
 impl IntoResponse for WebError {
     fn into_response(self) -> Response {
         let Self(error) = self;
-        let mut response = bare("swarm", html! {
-            h1 { (error.message) }
-            @if !error.details.is_empty() { p { (error.details) } }
-            @for suggestion in &error.suggestions { p { (suggestion) } }
-        });
+        let mut response = bare(
+            "swarm",
+            html! {
+                h1 { (error.message) }
+                @if !error.details.is_empty() { p { (error.details) } }
+                @for suggestion in &error.suggestions { p { (suggestion) } }
+            },
+        );
         *response.status_mut() = error.status;
         response
     }

@@ -2,10 +2,15 @@
 //!
 //! Invariant: drawing changes nothing.
 
+mod agents;
+pub mod asked;
+mod checkpoints;
 mod error;
-mod idea;
 mod ideas;
 mod overview;
+mod past;
+mod swarm;
+mod train;
 
 use std::sync::Arc;
 
@@ -16,35 +21,103 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 
 use super::Site;
-use super::document::{Drawing, Fragment, Page, as_html};
+use super::document::{Drawing, Fragment, as_html};
 use super::frame::{self, FrameView};
 use super::moment::Moment;
 use crate::domain::ids::IdeaId;
-use crate::domain::state::State as Swarm;
+use asked::{Asked, Query, Ready};
 
 pub use error::WebError;
 
-/// A page's address.
+/// A page's place below the site's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Route {
     /// What needs a person, agents, the train, what comes next.
     Overview,
-    /// All ideas, or those of one status.
-    Ideas(ideas::Asked),
+    /// All ideas, or those that the query asks for.
+    Ideas,
+    /// What waits for what.
+    Graph,
+    /// The form that adds ideas.
+    AddIdea,
     /// One idea.
     Idea(IdeaId),
+    /// All agents.
+    Agents,
+    /// One agent.
+    Agent(String),
+    /// The merge train.
+    Train,
+    /// What happened when.
+    Timeline,
+    /// Every event.
+    Events,
+    /// All checkpoints.
+    Checkpoints,
+    /// One checkpoint.
+    Checkpoint(String),
+    /// What a night brought.
+    Report,
+    /// What was spent.
+    Cost,
+    /// What agents found out.
+    Learnings,
+    /// All hooks.
+    Hooks,
+    /// One hook.
+    Hook(String),
+    /// The settings.
+    Settings,
 }
 
 impl Route {
     /// The page at this path below the site's; `None` if there is none.
-    pub fn of(path: &str, query: &str) -> Option<Self> {
+    pub fn of(path: &str) -> Option<Self> {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
-        match parts[..] {
-            [] => Some(Self::Overview),
-            ["ideas"] => Some(Self::Ideas(ideas::Asked::of(query))),
-            ["ideas", id] => id.parse().ok().map(Self::Idea),
-            _ => None,
-        }
+        Some(match parts[..] {
+            [] => Self::Overview,
+            ["ideas"] => Self::Ideas,
+            ["ideas", "graph"] => Self::Graph,
+            ["ideas", "add"] => Self::AddIdea,
+            ["ideas", id] => Self::Idea(id.parse().ok()?),
+            ["agents"] => Self::Agents,
+            ["agents", id] => Self::Agent(id.to_owned()),
+            ["train"] => Self::Train,
+            ["timeline"] => Self::Timeline,
+            ["events"] => Self::Events,
+            ["checkpoints"] => Self::Checkpoints,
+            ["checkpoints", name] => Self::Checkpoint(name.to_owned()),
+            ["report"] => Self::Report,
+            ["cost"] => Self::Cost,
+            ["learnings"] => Self::Learnings,
+            ["hooks"] => Self::Hooks,
+            ["hooks", name] => Self::Hook(name.to_owned()),
+            ["settings"] => Self::Settings,
+            _ => return None,
+        })
+    }
+
+    async fn load(&self, asked: &Asked<'_>) -> Result<Box<dyn Ready>, WebError> {
+        Ok(match self {
+            Self::Overview => Box::new(overview::load(asked).await?),
+            Self::Ideas => Box::new(ideas::load(asked).await?),
+            Self::Graph => Box::new(ideas::graph::load(asked).await?),
+            Self::AddIdea => Box::new(ideas::edit::load(asked).await?),
+            Self::Idea(id) => Box::new(ideas::idea::load(asked, id).await?),
+            Self::Agents => Box::new(agents::load(asked).await?),
+            Self::Agent(id) => Box::new(agents::agent::load(asked, id).await?),
+            Self::Train => Box::new(train::load(asked).await?),
+            Self::Timeline => Box::new(past::timeline::load(asked).await?),
+            Self::Events => Box::new(past::events::load(asked).await?),
+            Self::Checkpoints => Box::new(checkpoints::load(asked).await?),
+            Self::Checkpoint(name) => Box::new(checkpoints::checkpoint::load(asked, name).await?),
+            Self::Report => Box::new(past::report::load(asked).await?),
+            Self::Cost => Box::new(past::cost::load(asked).await?),
+            Self::Learnings => Box::new(swarm::learnings::load(asked).await?),
+            Self::Hooks => Box::new(swarm::hooks::load(asked).await?),
+            Self::Hook(name) => Box::new(swarm::hook::load(asked, name).await?),
+            Self::Settings => Box::new(swarm::settings::load(asked).await?),
+        })
     }
 }
 
@@ -56,20 +129,32 @@ pub struct Drawn {
     pub fragments: Vec<Fragment>,
 }
 
-/// Draws a page. `path` is its address below the site's, without `at`.
-pub fn draw(
-    site: &Site,
+/// Draws a page. For an update of a `document` that a browser has, only what fragments show must be
+/// right.
+pub async fn draw(
+    site: &Arc<Site>,
     moment: &Moment,
-    route: &Route,
-    path: &str,
+    (route, path, query): (&Route, &str, &Query),
+    document: Option<&str>,
 ) -> Result<Drawn, WebError> {
-    let drawing = Drawing::new(site, moment, path);
+    let asked = Asked {
+        site,
+        moment,
+        query,
+        is_update: document.is_some(),
+    };
+    let ready = route.load(&asked).await?;
     let last_seq = site.api.handle.read(|state| state.seq);
-    // The actor waits while the state is read, so nothing is rendered meanwhile.
-    let (view, frame) = moment.read(site, |state| {
-        Ok::<_, WebError>((View::of(state, route)?, FrameView::of(state, last_seq)))
-    })?;
-    let page = view.page(&drawing);
+    let frame = moment.read(site, |state| FrameView::of(state, last_seq));
+    let query = query.text();
+    let address = if query.is_empty() {
+        path.to_owned()
+    } else {
+        format!("{path}?{query}")
+    };
+    let document = document.map_or_else(new_document, str::to_owned);
+    let drawing = Drawing::new(site, moment, &address, &document);
+    let page = ready.page(&drawing);
     let document = frame::document(&drawing, &page, &frame).into_string();
     Ok(Drawn {
         document,
@@ -77,29 +162,9 @@ pub fn draw(
     })
 }
 
-/// What a page shows, taken from a state.
-enum View {
-    Overview(overview::View),
-    Ideas(ideas::View),
-    Idea(Box<idea::View>),
-}
-
-impl View {
-    fn of(state: &Swarm, route: &Route) -> Result<Self, WebError> {
-        Ok(match route {
-            Route::Overview => Self::Overview(overview::View::of(state)),
-            Route::Ideas(asked) => Self::Ideas(ideas::View::of(state, asked)),
-            Route::Idea(id) => Self::Idea(Box::new(idea::View::of(state, id)?)),
-        })
-    }
-
-    fn page(&self, drawing: &Drawing<'_>) -> Page {
-        match self {
-            Self::Overview(view) => overview::page(drawing, view),
-            Self::Ideas(view) => ideas::page(drawing, view),
-            Self::Idea(view) => idea::page(drawing, view),
-        }
-    }
+/// A name for a document that nobody else has.
+pub fn new_document() -> String {
+    super::access::secret()
 }
 
 /// The routes of all pages.
@@ -110,26 +175,19 @@ pub fn routes() -> Router<Arc<Site>> {
 }
 
 async fn show(State(site): State<Arc<Site>>, moment: Moment, uri: OriginalUri) -> Response {
-    let path = uri.path().strip_prefix(&site.access.path()).unwrap_or_default();
-    let path = path.trim_start_matches('/');
-    let query = without_moment(uri.query().unwrap_or_default());
-    let Some(route) = Route::of(path, &query) else {
+    let path = uri
+        .path()
+        .strip_prefix(&site.access.path())
+        .unwrap_or_default();
+    let path = path.trim_matches('/');
+    let query = Query::of(uri.query().unwrap_or_default());
+    let Some(route) = Route::of(path) else {
         return WebError::not_found(format!("there is no page `{path}`")).into_response();
     };
-    let address = if query.is_empty() {
-        path.to_owned()
-    } else {
-        format!("{path}?{query}")
-    };
-    match draw(&site, &moment, &route, &address) {
+    match draw(&site, &moment, (&route, path, &query), None).await {
         Ok(drawn) => as_html(maud::PreEscaped(drawn.document)),
         Err(error) => error.into_response(),
     }
-}
-
-fn without_moment(query: &str) -> String {
-    let rest = query.split('&').filter(|pair| !pair.starts_with("at="));
-    rest.collect::<Vec<_>>().join("&")
 }
 
 /// Answers what is no page.

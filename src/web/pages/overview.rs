@@ -10,6 +10,8 @@ use crate::domain::scheduling;
 use crate::domain::state::{IdeaStatus, State};
 use crate::view::{self, NeedsYou, Outside, StatusView};
 use crate::web::document::{Drawing, Page, Place};
+use crate::web::pages::WebError;
+use crate::web::pages::asked::{Asked, Ready};
 use crate::web::parts::{
     capital, clock, commands, doing, dollars, icon, label, look, many, span, tinted, title, tokens,
     word,
@@ -36,15 +38,22 @@ struct Next {
     why: String,
 }
 
+/// Loads it.
+pub async fn load(asked: &Asked<'_>) -> Result<View, WebError> {
+    Ok(asked.read(View::of))
+}
+
 impl View {
-    /// The view of a state.
-    pub fn of(state: &State) -> Self {
+    fn of(state: &State) -> Self {
         let outside = Outside {
             pid: Some(std::process::id()),
             ..Outside::default()
         };
         let status = view::status(state, outside);
-        let named = status.needs_you.iter().filter_map(|need| need.idea_id.clone());
+        let named = status
+            .needs_you
+            .iter()
+            .filter_map(|need| need.idea_id.clone());
         let named = named
             .chain(status.agents.iter().map(|agent| agent.idea_id.clone()))
             .chain(status.merge_queue.iter().map(|entry| entry.idea_id.clone()));
@@ -56,7 +65,10 @@ impl View {
         let pending = pending.filter(|(_, idea)| idea.status == IdeaStatus::Pending);
         let (ready, waiting): (Vec<_>, Vec<_>) =
             pending.partition(|(_, idea)| scheduling::is_ready(state, idea));
-        let newest = state.checkpoints.iter().max_by_key(|(_, one)| one.created_at);
+        let newest = state
+            .checkpoints
+            .iter()
+            .max_by_key(|(_, one)| one.created_at);
         Self {
             texts: named.filter_map(text).collect(),
             next: next(state),
@@ -103,8 +115,13 @@ fn next(state: &State) -> Vec<Next> {
     .collect()
 }
 
-/// The page.
-pub fn page(drawing: &Drawing<'_>, view: &View) -> Page {
+impl Ready for View {
+    fn page(&self, drawing: &Drawing<'_>) -> Page {
+        page(drawing, self)
+    }
+}
+
+fn page(drawing: &Drawing<'_>, view: &View) -> Page {
     let all = Touched::NEEDS | Touched::AGENTS | Touched::TRAIN | Touched::IDEAS;
     let main = html! {
         (drawing.fragment("f-head", all, &head(view)))
@@ -192,11 +209,11 @@ fn need_item(drawing: &Drawing<'_>, view: &View, need: &NeedsYou) -> Markup {
         div .what { (need.message) }
         @if !is_past && need.kind == "question" && let Some(id) = &need.idea_id
             && let Some(agent) = view.status.agents.iter().find(|one| one.idea_id == *id) {
-            form .do method="post" action=(drawing.live_link(&format!("do/say/{}", agent.id))) {
+            div .do { (drawing.form(&format!("do/say/{}", agent.id), &html! {
                 input name="text" required aria-label={ "Answer to " (agent.id) }
                     placeholder="Answer; it goes on at once";
                 button .b.pri { "Send" }
-            }
+            })) }
         } @else if !is_past && need.kind == "review" && let Some(id) = &need.idea_id {
             div .acts { a .b href=(drawing.link(&format!("ideas/{id}"))) { "Review" } }
         } @else if !need.commands.is_empty() {

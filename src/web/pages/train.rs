@@ -11,6 +11,8 @@ use crate::domain::state::{IdeaStatus, State};
 use crate::domain::time::Timestamp;
 use crate::view::{self, MergeView, NeedsYou};
 use crate::web::document::{Drawing, Page, Place};
+use crate::web::pages::WebError;
+use crate::web::pages::asked::{Asked, Ready};
 use crate::web::parts::{clock, commands, commit, icon, span, tinted, title};
 use crate::web::touches::Touched;
 
@@ -37,12 +39,19 @@ struct Landed {
     at: Timestamp,
 }
 
+/// Loads it.
+pub async fn load(asked: &Asked<'_>) -> Result<View, WebError> {
+    Ok(asked.read(View::of))
+}
+
 impl View {
-    /// The view of a state.
-    pub fn of(state: &State) -> Self {
+    fn of(state: &State) -> Self {
         let settings = state.settings.as_deref();
         let line = view::merges(state);
-        let done = state.ideas.iter().filter(|(_, idea)| idea.status == IdeaStatus::Done);
+        let done = state
+            .ideas
+            .iter()
+            .filter(|(_, idea)| idea.status == IdeaStatus::Done);
         let mut landed: Vec<Landed> = done
             .filter_map(|(id, idea)| {
                 Some(Landed {
@@ -56,7 +65,11 @@ impl View {
         landed.sort_by_key(|one| std::cmp::Reverse(one.at));
         let all_landed = landed.len();
         landed.truncate(LANDED);
-        let merges = [NoticeKind::Conflict, NoticeKind::Merge, NoticeKind::Checkout];
+        let merges = [
+            NoticeKind::Conflict,
+            NoticeKind::Merge,
+            NoticeKind::Checkout,
+        ];
         let of_merges = |need: &NeedsYou| merges.iter().any(|kind| kind.as_str() == need.kind);
         let titles = line.iter().filter_map(|entry| {
             let text = &state.ideas.get(&entry.idea_id)?.text;
@@ -64,8 +77,15 @@ impl View {
         });
         Self {
             branch: settings.map_or_else(|| "the target".into(), |one| one.target.clone()),
-            commit: state.swarm.target.as_ref().map(|target| target.commit.clone()),
-            needs: view::needs_you(state).into_iter().filter(of_merges).collect(),
+            commit: state
+                .swarm
+                .target
+                .as_ref()
+                .map(|target| target.commit.clone()),
+            needs: view::needs_you(state)
+                .into_iter()
+                .filter(of_merges)
+                .collect(),
             titles: titles.collect(),
             line,
             landed,
@@ -76,8 +96,13 @@ impl View {
     }
 }
 
-/// The page.
-pub fn page(drawing: &Drawing<'_>, view: &View) -> Page {
+impl Ready for View {
+    fn page(&self, drawing: &Drawing<'_>) -> Page {
+        page(drawing, self)
+    }
+}
+
+fn page(drawing: &Drawing<'_>, view: &View) -> Page {
     let touched = Touched::TRAIN;
     let main = html! {
         div .head { div {
@@ -115,7 +140,10 @@ pub fn page(drawing: &Drawing<'_>, view: &View) -> Page {
 
 fn line(drawing: &Drawing<'_>, view: &View) -> Markup {
     let time = drawing.moment.time();
-    let on_line = view.line.iter().filter(|entry| entry.state != MergePhase::Person);
+    let on_line = view
+        .line
+        .iter()
+        .filter(|entry| entry.state != MergePhase::Person);
     html! {
         section {
             @if view.line.is_empty() { p .sub { "Nothing waits to land." } }
@@ -186,14 +214,12 @@ fn siding(drawing: &Drawing<'_>, view: &View) -> Markup {
                     (commands(&need.commands))
                     @if let Some(id) = &need.idea_id && !drawing.moment.is_past() {
                         div .do {
-                            form method="post"
-                                action=(drawing.live_link(&format!("do/resolve/{id}"))) {
+                            (drawing.form(&format!("do/resolve/{id}"), &html! {
                                 button .b.pri { "I settled it" }
-                            }
-                            form method="post"
-                                action=(drawing.live_link(&format!("do/merge-retry/{id}"))) {
+                            }))
+                            (drawing.form(&format!("do/merge-retry/{id}"), &html! {
                                 button .b { "Try again" }
-                            }
+                            }))
                         }
                     }
                 }

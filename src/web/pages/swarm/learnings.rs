@@ -5,6 +5,8 @@ use maud::html;
 use crate::domain::state::State;
 use crate::view::{self, LearningView};
 use crate::web::document::{Drawing, Page, Place};
+use crate::web::pages::WebError;
+use crate::web::pages::asked::{Asked, Ready};
 use crate::web::parts::{clock, many};
 use crate::web::touches::Touched;
 
@@ -13,17 +15,26 @@ pub struct View {
     learnings: Vec<LearningView>,
 }
 
+/// Loads it.
+pub async fn load(asked: &Asked<'_>) -> Result<View, WebError> {
+    Ok(asked.read(View::of))
+}
+
 impl View {
-    /// The view of a state.
-    pub fn of(state: &State) -> Self {
+    fn of(state: &State) -> Self {
         let mut learnings = view::learnings(state);
         learnings.reverse();
         Self { learnings }
     }
 }
 
-/// The page.
-pub fn page(drawing: &Drawing<'_>, view: &View) -> Page {
+impl Ready for View {
+    fn page(&self, drawing: &Drawing<'_>) -> Page {
+        page(drawing, self)
+    }
+}
+
+fn page(drawing: &Drawing<'_>, view: &View) -> Page {
     let list = html! {
         div .head { div {
             h1 { (many(view.learnings.len(), "learning")) }

@@ -1,10 +1,16 @@
 //! The list of ideas: open ones first, or those of one status.
 
+pub mod edit;
+pub mod graph;
+pub mod idea;
+
 use maud::{Markup, html};
 
 use crate::domain::state::{IdeaStatus, State};
 use crate::view::{self, IdeaView};
 use crate::web::document::{Drawing, Page, Place};
+use crate::web::pages::WebError;
+use crate::web::pages::asked::{Asked, Query, Ready};
 use crate::web::parts::{dollars, label, many, span, status, title};
 use crate::web::touches::Touched;
 
@@ -13,24 +19,21 @@ const ROWS: usize = 100;
 
 /// What the address asks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Asked {
+struct Filter {
     /// Only ideas of this status.
     status: Option<IdeaStatus>,
     /// The page, from 0.
     page: usize,
 }
 
-impl Asked {
+impl Filter {
     /// From the query of an address; what it does not know, it leaves out.
-    pub fn of(query: &str) -> Self {
-        let value = |name: &str| {
-            let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-            pairs.into_iter().find_map(|(its, value)| (its == name).then_some(value))
-        };
+    fn of(query: &Query) -> Self {
+        let status = query.get("status");
         Self {
-            status: value("status")
+            status: status
                 .and_then(|word| IdeaStatus::ALL.into_iter().find(|one| one.as_str() == word)),
-            page: value("page").and_then(|page| page.parse().ok()).unwrap_or(0),
+            page: query.page(),
         }
     }
 
@@ -44,15 +47,20 @@ impl Asked {
 
 /// What the page shows.
 pub struct View {
-    asked: Asked,
+    asked: Filter,
     ideas: Vec<IdeaView>,
     found: usize,
     counts: Vec<(IdeaStatus, usize)>,
 }
 
+/// Loads it.
+pub async fn load(asked: &Asked<'_>) -> Result<View, WebError> {
+    let wanted = Filter::of(asked.query);
+    Ok(asked.read(|state| View::of(state, &wanted)))
+}
+
 impl View {
-    /// The view of a state.
-    pub fn of(state: &State, asked: &Asked) -> Self {
+    fn of(state: &State, asked: &Filter) -> Self {
         let all = view::ideas_open_first(state, asked.status);
         let counts = IdeaStatus::ALL.map(|status| (status, state.ideas.count(status)));
         Self {
@@ -64,8 +72,13 @@ impl View {
     }
 }
 
-/// The page.
-pub fn page(drawing: &Drawing<'_>, view: &View) -> Page {
+impl Ready for View {
+    fn page(&self, drawing: &Drawing<'_>) -> Page {
+        page(drawing, self)
+    }
+}
+
+fn page(drawing: &Drawing<'_>, view: &View) -> Page {
     let list = html! {
         div .head { div {
             h1 { (many(view.found, "idea")) }

@@ -1,5 +1,7 @@
 //! All agents: at work first, then the ended ones, newest first.
 
+pub mod agent;
+
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
@@ -9,6 +11,8 @@ use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::state::State;
 use crate::view::{self, AgentView};
 use crate::web::document::{Drawing, Page, Place};
+use crate::web::pages::WebError;
+use crate::web::pages::asked::{Asked, Ready};
 use crate::web::parts::{doing, dollars, many, span, tinted, title};
 use crate::web::touches::Touched;
 
@@ -23,11 +27,16 @@ pub struct View {
     titles: BTreeMap<IdeaId, String>,
 }
 
+/// Loads it.
+pub async fn load(asked: &Asked<'_>) -> Result<View, WebError> {
+    Ok(asked.read(View::of))
+}
+
 impl View {
-    /// The view of a state.
-    pub fn of(state: &State) -> Self {
-        let (mut ended, live): (Vec<_>, Vec<_>) =
-            view::agents(state).into_iter().partition(|agent| agent.end.is_some());
+    fn of(state: &State) -> Self {
+        let (mut ended, live): (Vec<_>, Vec<_>) = view::agents(state)
+            .into_iter()
+            .partition(|agent| agent.end.is_some());
         ended.reverse();
         let hidden = ended.len().saturating_sub(ENDED);
         ended.truncate(ENDED);
@@ -45,8 +54,13 @@ impl View {
     }
 }
 
-/// The page.
-pub fn page(drawing: &Drawing<'_>, view: &View) -> Page {
+impl Ready for View {
+    fn page(&self, drawing: &Drawing<'_>) -> Page {
+        page(drawing, self)
+    }
+}
+
+fn page(drawing: &Drawing<'_>, view: &View) -> Page {
     let list = html! {
         div .head { div { h1 { (many(view.live.len(), "agent")) " at work" } } }
         (table(drawing, view, &view.live))

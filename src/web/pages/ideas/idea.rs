@@ -7,6 +7,7 @@ use crate::domain::state::{Audit, IdeaStatus, State};
 use crate::view::{self, IdeaDetail};
 use crate::web::document::{Drawing, Page, Place};
 use crate::web::pages::WebError;
+use crate::web::pages::asked::{Asked, Ready};
 use crate::web::parts::{clock, commands, commit, dollars, icon, status, title};
 use crate::web::touches::Touched;
 
@@ -15,9 +16,13 @@ pub struct View {
     idea: IdeaDetail,
 }
 
+/// Loads it.
+pub async fn load(asked: &Asked<'_>, id: &IdeaId) -> Result<View, WebError> {
+    asked.read(|state| View::of(state, id))
+}
+
 impl View {
-    /// The view of a state.
-    pub fn of(state: &State, id: &IdeaId) -> Result<Self, WebError> {
+    fn of(state: &State, id: &IdeaId) -> Result<Self, WebError> {
         let idea = view::idea_detail(state, id);
         let idea = idea.ok_or_else(|| WebError::not_found(format!("there is no idea `{id}`")))?;
         Ok(Self { idea })
@@ -28,8 +33,13 @@ impl View {
     }
 }
 
-/// The page.
-pub fn page(drawing: &Drawing<'_>, view: &View) -> Page {
+impl Ready for View {
+    fn page(&self, drawing: &Drawing<'_>) -> Page {
+        page(drawing, self)
+    }
+}
+
+fn page(drawing: &Drawing<'_>, view: &View) -> Page {
     let idea = &view.idea.idea;
     let touched = Touched::IDEAS | Touched::NEEDS;
     let main = html! {
@@ -68,7 +78,7 @@ fn head(drawing: &Drawing<'_>, view: &View) -> Markup {
 
 fn acts(drawing: &Drawing<'_>, view: &View) -> Markup {
     let idea = &view.idea.idea;
-    let action = |verb: &str| drawing.live_link(&format!("do/{verb}/{}", idea.id));
+    let action = |verb: &str| format!("do/{verb}/{}", idea.id);
     let is_over = matches!(idea.status, IdeaStatus::Done | IdeaStatus::Cancelled);
     let may_retry = matches!(
         idea.status,
@@ -76,16 +86,16 @@ fn acts(drawing: &Drawing<'_>, view: &View) -> Markup {
     );
     html! {
         @if may_retry {
-            form method="post" action=(action("retry")) { button .b { (icon("back")) " Retry" } }
+            (drawing.form(&action("retry"), &html! { button .b { (icon("back")) " Retry" } }))
         }
         @if idea.status == IdeaStatus::Pending {
             @if idea.held {
-                form method="post" action=(action("unhold")) { button .b { "Let it start" } }
+                (drawing.form(&action("unhold"), &html! { button .b { "Let it start" } }))
             } @else {
-                form method="post" action=(action("hold")) { button .b { "Hold" } }
+                (drawing.form(&action("hold"), &html! { button .b { "Hold" } }))
             }
         }
-        @if !is_over { a .b href=(action("cancel")) { "Cancel idea…" } }
+        @if !is_over { (drawing.ask(&action("cancel"), "b", &html! { "Cancel idea…" })) }
     }
 }
 
@@ -99,13 +109,13 @@ fn review(drawing: &Drawing<'_>, view: &View) -> Markup {
             span { "Waits for your review: " (commit(&merge.source)) " on " code { (merge.branch) } }
             span .grow {}
             div .acts {
-                a .b href=(drawing.live_link(&format!("do/reject/{id}"))) {
+                (drawing.ask(&format!("do/reject/{id}"), "b", &html! {
                     (icon("back")) " Send back…"
-                }
-                form method="post" action=(drawing.live_link(&format!("do/approve/{id}"))) {
+                }))
+                (drawing.form(&format!("do/approve/{id}"), &html! {
                     input type="hidden" name="commit" value=(merge.source.as_str());
                     button .b.pri { "Approve and land" }
-                }
+                }))
             }
         }
     }

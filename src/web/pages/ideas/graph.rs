@@ -1,0 +1,25 @@
+//! What waits for what: the dependencies of ideas as a picture and as a list.
+
+use maud::html;
+
+use crate::web::document::{Drawing, Page, Place};
+use crate::web::pages::WebError;
+use crate::web::pages::asked::{Asked, Ready};
+
+/// What the page shows.
+pub struct View;
+
+/// Loads it.
+pub async fn load(_asked: &Asked<'_>) -> Result<View, WebError> {
+    Ok(View)
+}
+
+impl Ready for View {
+    fn page(&self, _drawing: &Drawing<'_>) -> Page {
+        Page {
+            title: "Dependencies".into(),
+            place: Place::Ideas,
+            main: html! { h1 { "Dependencies" } },
+        }
+    }
+}

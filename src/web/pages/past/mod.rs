@@ -1,0 +1,6 @@
+//! The pages of what happened.
+
+pub mod cost;
+pub mod events;
+pub mod report;
+pub mod timeline;
