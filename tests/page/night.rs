@@ -1,0 +1,43 @@
+//! A night in which everything happens that the pages show.
+
+use serde_json::json;
+
+use crate::harness::{Daemon, Sandbox};
+
+/// A sandbox with a finished night: landed ideas, a check that failed and was mended, a question, a
+/// blocked idea, work that waits for review, one agent at work, dependencies, a checkpoint.
+pub fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::ready();
+    sandbox.configure(&json!({
+        "agents": {"maxParallel": 3},
+        "checks": {"baseline": "off"},
+        "qualityCommands": [],
+    }));
+    sandbox
+}
+
+/// Starts the daemon and plays the night; at its end one agent is held at `work`.
+pub fn play(sandbox: &Sandbox) -> Daemon<'_> {
+    let daemon = sandbox.start();
+    let first = sandbox.idea("write a.txt 'first line'; commit Add a; say COMPLETE");
+    sandbox.wait_idea(&first, "done");
+    sandbox.swarm(&["checkpoint", "create", "after-the-first"]).ok();
+    let second = sandbox.idea_with(
+        "printf '\\033[32mgreen\\033[0m <b>bold</b>\\n'; write b.txt b; commit Add b; say COMPLETE",
+        &["--after", &first],
+    );
+    sandbox.wait_idea(&second, "done");
+    let review = sandbox.idea_with(
+        "write a.txt 'another line'; write c/d.txt new; commit Change a; say COMPLETE",
+        &["--review"],
+    );
+    sandbox.wait_needs_you("review");
+    sandbox.idea("say BLOCKED:there is no database");
+    sandbox.wait_needs_you("blocked");
+    sandbox.idea("say 'NEEDS_HUMAN:Which port should it use?'");
+    sandbox.wait_needs_you("question");
+    let work = sandbox.idea("echo 'working on it'; hold work; say COMPLETE");
+    sandbox.wait_held("work");
+    sandbox.idea_with("say COMPLETE", &["--after", &work, "--after", &review]);
+    daemon
+}
