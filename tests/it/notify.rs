@@ -339,6 +339,7 @@ fn a_receiver_that_hangs_delays_neither_work_nor_the_stop() {
     let stop = sandbox.swarm(&["stop"]);
     stop.ok();
     assert!(stop.took < Duration::from_secs(5), "{stop}");
+    daemon.wait_exit(PATIENCE);
     drop(daemon);
     let daemon = sandbox.start();
     // Each idea was a night of its own.

@@ -100,11 +100,11 @@ fn the_list_of_ideas_shows_open_ones_first_with_their_cost() {
     let daemon = sandbox.start();
     some_of_each(&sandbox);
     insta::assert_snapshot!(sandbox.swarm(&["idea", "list"]).ok(), @r"
-    ID        STATUS   COST   TITLE                                                     AFTER
-    idea-004  active   $0.25  An idea of the test DO: echo half done >draft.txt
-    idea-002  blocked  $0.25  An idea of the test DO: say 'BLOCKED:*why* <b>not</b>'
-    idea-003  pending         An idea of the test DO: say COMPLETE                      idea-002
-    idea-001  done     $0.25  An idea of the test DO: echo x >landed.txt; say COMPLETE
+    ID        STATUS   COST   TITLE                 AFTER
+    idea-004  active   $0.25  An idea of the test…
+    idea-002  blocked  $0.25  An idea of the test…
+    idea-003  pending         An idea of the test…  idea-002
+    idea-001  done     $0.25  An idea of the test…
     ");
     sandbox.swarm(&["agent", "stop", "cl-003"]).ok();
     daemon.stop();

@@ -398,7 +398,8 @@ fn init_proposes_the_setup_and_the_local_files() {
     let config: Value = serde_json::from_str(&sandbox.read(".swarm/config.json")).unwrap();
     assert_eq!(
         config["worktree"],
-        json!({"setup": ["npm ci"], "setupInputs": ["package-lock.json"], "copy": [".env"]})
+        json!({"setup": ["npm ci"], "setupInputs": ["package-lock.json", "package.json"],
+            "copy": [".env"]})
     );
 }
 
