@@ -1,0 +1,6 @@
+//! Actions on agents.
+
+use super::Action;
+
+/// See the module.
+pub(super) const ACTIONS: &[Action] = &[];

@@ -1,0 +1,6 @@
+//! Actions on merges.
+
+use super::Action;
+
+/// See the module.
+pub(super) const ACTIONS: &[Action] = &[];
