@@ -11,6 +11,7 @@ use sha2::{Digest as _, Sha256};
 use crate::api::ApiError;
 use crate::daemon::Accepted;
 use crate::domain::command::Command;
+use crate::domain::decide;
 use crate::domain::ids::{AgentId, IdeaId};
 use crate::domain::state::State;
 use crate::web::Site;
@@ -36,6 +37,8 @@ pub struct Call {
     pub is_past: bool,
     /// Whether the page's script sent it.
     pub is_scripted: bool,
+    /// The last event when the request came: what a dialog says is not older.
+    pub seq: u64,
     /// Identifies the form with all that was typed.
     hash: String,
     form: String,
@@ -58,6 +61,7 @@ impl Call {
         let referer = headers.get(REFERER).and_then(|value| value.to_str().ok());
         let from = referer.and_then(|from| page_below(&site, from));
         Self {
+            seq: site.api.handle.read(|state| state.seq),
             is_past: has_moment(&query) || has_moment(form),
             is_scripted: headers.contains_key(SCRIPT),
             hash: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
@@ -107,11 +111,6 @@ impl Call {
         pairs.filter(is_own).collect()
     }
 
-    /// Whether a box is ticked.
-    pub fn is_ticked(&self, name: &str) -> bool {
-        self.filled.get(name).is_some()
-    }
-
     /// The idea that it is about.
     pub fn idea(&self) -> Result<IdeaId, WebError> {
         let id = self.id.as_deref().unwrap_or_default();
@@ -129,6 +128,15 @@ impl Call {
     /// Reads the state. `read` must be short: the actor waits for it.
     pub fn read<T>(&self, read: impl FnOnce(&State) -> T) -> T {
         self.site.api.handle.read(read)
+    }
+
+    /// Whether a command would be accepted now, by its own rules; the error says why not.
+    pub fn allowed(&self, command: &Command) -> Result<(), WebError> {
+        let decided = self.read(|state| {
+            let now = state.swarm.last_event_at;
+            decide::command(state, command, now).map(drop)
+        });
+        decided.map_err(|why| ApiError::from(why).into())
     }
 
     /// Executes a command; its events are on disk when this returns.

@@ -91,10 +91,9 @@ fn buttons(drawing: &Drawing<'_>, dialog: &Dialog) -> Markup {
 
 /// What each form carries unseen: its operation, the last event that it knows, and the way back.
 fn hidden(drawing: &Drawing<'_>, call: &Call, back: &str) -> Markup {
-    let seq = call.read(|state| state.seq);
     html! {
         input type="hidden" name="op" value={ (drawing.document) "/" (call.address()) };
-        input type="hidden" name="seq" value=(seq);
+        input type="hidden" name="seq" value=(call.seq);
         input type="hidden" name="back" value=(back);
     }
 }

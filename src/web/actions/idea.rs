@@ -162,8 +162,7 @@ fn some_added(added: &[IdeaId], error: &WebError) -> WebError {
     let mut refusal = error.refusal().clone();
     if !added.is_empty() {
         refusal.details = format!(
-            "{} were added; the rest was not. Remove the text of those that were added, then send \
-             the rest again",
+            "added: {}. Sent once more, the form adds only the rest",
             names(added)
         );
     }
