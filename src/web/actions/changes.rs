@@ -96,30 +96,26 @@ pub(super) async fn events_after(site: &Site, seq: u64) -> Result<Option<Vec<Eve
 }
 
 fn is_watched(state: &State, watch: &Watch, object: &Object<'_>) -> bool {
-    match (watch, object) {
-        (Watch::Nothing, _) => false,
-        (Watch::Idea(id), Object::Idea(its)) => id == *its,
-        (Watch::Idea(id), Object::Agent(agent)) => idea_of(state, agent) == Some(id),
-        (Watch::Idea(id), Object::Dependent(after)) => after.contains(id),
-        (Watch::Agent(id), Object::Idea(its)) => idea_of(state, id) == Some(*its),
-        (Watch::Agent(id), Object::Agent(its) | Object::Progress(its)) => id == *its,
-        (
-            Watch::Idea(_) | Watch::Agent(_) | Watch::Target | Watch::Phase | Watch::Checkpoint(_),
-            Object::Everything,
-        )
-        | (Watch::Target | Watch::Checkpoint(_), Object::Target)
-        | (Watch::Phase, Object::Phase) => true,
-        (Watch::Checkpoint(name), Object::Checkpoint(its)) => name == *its,
-        (
-            Watch::Idea(_) | Watch::Agent(_) | Watch::Target | Watch::Phase | Watch::Checkpoint(_),
-            Object::Idea(_)
-            | Object::Agent(_)
-            | Object::Progress(_)
-            | Object::Dependent(_)
-            | Object::Target
-            | Object::Phase
-            | Object::Checkpoint(_),
-        ) => false,
+    if matches!(object, Object::Everything) {
+        return *watch != Watch::Nothing;
+    }
+    match watch {
+        Watch::Nothing => false,
+        Watch::Idea(id) => {
+            matches!(object, Object::Idea(its) if id == *its)
+                || matches!(object, Object::Agent(agent) if idea_of(state, agent) == Some(id))
+                || matches!(object, Object::Dependent(after) if after.contains(id))
+        }
+        Watch::Agent(id) => {
+            matches!(object, Object::Idea(its) if idea_of(state, id) == Some(*its))
+                || matches!(object, Object::Agent(its) | Object::Progress(its) if id == *its)
+        }
+        Watch::Target => matches!(object, Object::Target),
+        Watch::Phase => matches!(object, Object::Phase),
+        Watch::Checkpoint(name) => {
+            matches!(object, Object::Target)
+                || matches!(object, Object::Checkpoint(its) if name == *its)
+        }
     }
 }
 

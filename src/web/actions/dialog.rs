@@ -105,8 +105,23 @@ pub fn refusal(error: &ApiError) -> Markup {
         div .note.bad.refused role="alert" {
             p { b { (sentence(&error.message)) } }
             @if !error.details.is_empty() { p { (sentence(&error.details)) } }
-            @for suggestion in &error.suggestions { p .sub { (sentence(suggestion)) } }
+            @for text in &error.suggestions { p .sub { (suggestion(text)) } }
         }
+    }
+}
+
+/// What to do instead; a command at its end is set apart.
+fn suggestion(text: &str) -> Markup {
+    let (words, command) = match text.split_once(": swarm ") {
+        Some((words, command)) => (words, command),
+        None => match text.strip_prefix("swarm ") {
+            Some(command) => ("", command),
+            None => return html! { (sentence(text)) },
+        },
+    };
+    html! {
+        @if !words.is_empty() { (sentence(&format!("{words}:"))) " " }
+        code { "swarm " (command) }
     }
 }
 
