@@ -46,6 +46,8 @@ pub struct Site {
     pub name: String,
     /// Earlier states.
     past: Past,
+    /// Actions that were accepted.
+    operations: actions::Operations,
 }
 
 impl Site {
@@ -57,6 +59,7 @@ impl Site {
         );
         Self {
             past: Past::new(Arc::clone(&api.log)),
+            operations: actions::Operations::default(),
             api,
             access,
             name,
