@@ -35,6 +35,7 @@ use axum::middleware;
 use crate::api::ApiContext;
 use access::Access;
 use moment::Past;
+use pages::checkpoints::preview::Previews;
 
 /// What the pages need.
 pub struct Site {
@@ -46,6 +47,8 @@ pub struct Site {
     pub name: String,
     /// Earlier states.
     past: Past,
+    /// What rollbacks would change, for open pages.
+    previews: Previews,
 }
 
 impl Site {
@@ -57,6 +60,7 @@ impl Site {
         );
         Self {
             past: Past::new(Arc::clone(&api.log)),
+            previews: Previews::default(),
             api,
             access,
             name,

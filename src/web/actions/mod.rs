@@ -2,6 +2,7 @@
 //!
 //! Invariant: each action is the same command as on the command line. Forms work without script.
 
+mod checkpoint;
 mod dialogs;
 
 use std::sync::Arc;
@@ -36,6 +37,7 @@ pub fn routes() -> Router<Arc<Site>> {
         .route("/do/{verb}", get(dialogs::plain).post(plain))
         .route("/do/{verb}/{id}", get(dialogs::about).post(about))
         .route("/do", post(nothing))
+        .merge(checkpoint::routes())
 }
 
 async fn nothing() -> WebError {
