@@ -388,3 +388,6 @@ fn to(site: &Site, path: &str) -> Response {
 fn now() -> Timestamp {
     Timestamp::from_millis(jiff::Timestamp::now().as_millisecond())
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,7 +7,7 @@ pub mod preview;
 #[cfg(test)]
 pub mod testkit;
 #[cfg(test)]
-mod tests;
+pub mod tests;
 
 use maud::{Markup, html};
 
@@ -189,10 +189,10 @@ fn cost(one: &CheckpointView, agents: usize) -> String {
 fn verbs(drawing: &Drawing<'_>, one: &CheckpointView) -> Markup {
     html! {
         (drawing.ask(&format!("do/checkpoint-delete/{}", one.name), "b quiet", &html! {
-            "Delete" span .vh { " " (one.name) } "…"
+            "Delete…" span .vh { " " (one.name) }
         }))
         (drawing.ask(&format!("do/rollback/{}", one.name), "b", &html! {
-            (icon("back")) " Roll back" span .vh { " to " (one.name) } "…"
+            (icon("back")) " Roll back…" span .vh { " to " (one.name) }
         }))
     }
 }
@@ -229,7 +229,7 @@ fn rollbacks(drawing: &Drawing<'_>, view: &View) -> Markup {
 /// The newest is taken back as `swarm undo` does; an older one by going to its own checkpoint.
 fn undo(drawing: &Drawing<'_>, one: &RollbackView) -> Markup {
     let words = html! {
-        (icon("back")) " Undo" span .vh { " the rollback to " (one.to) } "…"
+        (icon("back")) " Undo…" span .vh { " the rollback to " (one.to) }
     };
     html! {
         @if one.is_last {

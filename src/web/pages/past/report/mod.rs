@@ -335,7 +335,10 @@ fn spent(view: &View) -> Markup {
     let used = &view.report.used;
     html! {
         section {
-            h2 { (dollars(used).unwrap_or_else(|| "Cost not known".into())) " spent" }
+            h2 { @match dollars(used) {
+                Some(usd) => { (usd) " spent" },
+                None => "Spent: not known",
+            } }
             @if !view.by_profile.is_empty() {
                 ul .legend { @for (profile, used) in &view.by_profile { li {
                     span { (profile)
