@@ -3,6 +3,7 @@
 //! Invariant: what is done is what was shown. The dialog carries the target's commit; if that is
 //! another one when the form arrives, nothing is done and a fresh dialog comes.
 
+mod rollback;
 mod sheet;
 mod undo;
 
@@ -17,19 +18,17 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::api::ApiError;
-use crate::daemon::Handle;
-use crate::daemon::checkpoints::list::Preview;
-use crate::daemon::checkpoints::request::{Answer, AskError, request};
+use crate::daemon::checkpoints::request::request;
 use crate::domain::command::Command;
-use crate::domain::ids::{CheckpointName, Oid};
+use crate::domain::ids::CheckpointName;
 use crate::domain::state::State as Swarm;
-use crate::domain::state::checkpoint::{RollbackStep, unfinished};
+use crate::domain::state::checkpoint::unfinished;
 use crate::domain::time::Timestamp;
 use crate::view;
 use crate::web::Site;
 use crate::web::pages::WebError;
 use crate::web::pages::checkpoints::checkpoint::unknown;
-use crate::web::pages::checkpoints::{branch, preview, when};
+use crate::web::pages::checkpoints::{branch, when};
 use crate::web::parts::{commit, local, many};
 use sheet::{Button, Sheet, show};
 
@@ -39,7 +38,10 @@ pub fn routes() -> Router<Arc<Site>> {
         .route("/do/checkpoint", get(ask_name).post(create))
         .route("/do/checkpoint/check", get(check))
         .route("/do/checkpoint-delete/{name}", get(ask_delete).post(delete))
-        .route("/do/rollback/{name}", get(ask_rollback).post(roll_back))
+        .route(
+            "/do/rollback/{name}",
+            get(rollback::ask_rollback).post(rollback::roll_back),
+        )
         .route("/do/undo", get(undo::ask).post(undo::take_back))
 }
 
@@ -173,11 +175,8 @@ async fn ask_delete(State(site): State<Arc<Site>>, Path(name): Path<String>) -> 
 
 fn delete_sheet(site: &Site, name: &CheckpointName, error: Option<ApiError>) -> Response {
     let found = |state: &Swarm| {
-        state
-            .checkpoints
-            .get(name)
-            .cloned()
-            .ok_or_else(|| unknown(state, name.as_str()))
+        let found = state.checkpoints.get(name).cloned();
+        found.ok_or_else(|| unknown(state, name.as_str()))
     };
     let one = match site.api.handle.read(found) {
         Ok(one) => one,
@@ -236,141 +235,8 @@ async fn delete(
     }
 }
 
-/// What the form of a rollback carries.
-#[derive(Debug, Default, Deserialize)]
-struct Confirmed {
-    /// The target's commit that was shown.
-    #[serde(default)]
-    from: String,
-    /// The checkpoint's commit that was shown.
-    #[serde(default)]
-    to: String,
-    resume: Option<String>,
-}
-
-async fn ask_rollback(State(site): State<Arc<Site>>, Path(name): Path<String>) -> Response {
-    match known(&site, &name) {
-        Ok(name) => rollback_sheet(&site, &name, None).await,
-        Err(error) => error.into_response(),
-    }
-}
-
-async fn rollback_sheet(site: &Site, name: &CheckpointName, error: Option<ApiError>) -> Response {
-    let preview = match site.api.control.preview(name).await {
-        Ok(preview) => preview,
-        Err(why) => return WebError::failed(why).into_response(),
-    };
-    let (branch, made) = site.api.handle.read(|state| {
-        let made = state
-            .checkpoints
-            .get(name)
-            .map(|one| (one.created_at, one.seq));
-        (branch(state), made)
-    });
-    let possible = preview::is_possible(&preview);
-    let afterwards = html! {
-        label {
-            input type="checkbox" name="resume" value="yes";
-            span { "Start the autopilot again afterwards"
-                @if preview.ideas_to_start > 0 { ": " (preview::starting(&preview)) " at once" } }
-        }
-        p .dim { "Otherwise swarm stays paused until you resume it." }
-    };
-    let body = html! {
-        @if let Some(from) = &preview.from {
-            input type="hidden" name="from" value=(from);
-        }
-        input type="hidden" name="to" value=(preview.commit);
-        (preview::changes(&preview, &branch, &afterwards))
-    };
-    let button = possible.then(|| Button::grave(preview::button(&preview)));
-    show(
-        site,
-        error,
-        Sheet {
-            title: format!("Roll back to {name}?"),
-            lead: html! {
-                @if let Some((at, seq)) = made {
-                    "As it was at " (when(at, now())) ", event " (seq) ". "
-                }
-                @if possible { "This is what will happen, and nothing else." }
-                @else { "It is not possible as things are. Nothing was changed." }
-            },
-            body,
-            action: format!("do/rollback/{name}"),
-            back: "checkpoints".into(),
-            button,
-        },
-    )
-}
-
-async fn roll_back(
-    State(site): State<Arc<Site>>,
-    Path(name): Path<String>,
-    Form(filled): Form<Confirmed>,
-) -> Response {
-    let name = match known(&site, &name) {
-        Ok(name) => name,
-        Err(error) => return error.into_response(),
-    };
-    let now = match site.api.control.preview(&name).await {
-        Ok(preview) => preview,
-        Err(why) => return WebError::failed(why).into_response(),
-    };
-    if let Some(error) = has_moved(&now, &filled.from, &filled.to) {
-        return rollback_sheet(&site, &name, Some(error)).await;
-    }
-    let command = Command::RollBack {
-        name: name.clone(),
-        pause: filled.resume.is_none(),
-        from: now.from,
-    };
-    match begin(&site.api.handle, command, name.clone()).await {
-        Ok(()) => to(&site, "checkpoints"),
-        Err(error) => rollback_sheet(&site, &name, Some(error.into())).await,
-    }
-}
-
-/// Why what was shown is no longer what would happen.
-fn has_moved(now: &Preview, from: &str, to: &str) -> Option<ApiError> {
-    let is = |now: &Oid, shown: &str| now.as_str() == shown;
-    let same = now.from.as_ref().is_some_and(|now| is(now, from)) && is(&now.commit, to);
-    (!same).then(|| {
-        moved("the target has moved since this was shown; nothing was changed".to_owned())
-            .details("below is what a rollback would change now")
-    })
-}
-
 fn moved(message: String) -> ApiError {
     ApiError::new(axum::http::StatusCode::CONFLICT, "MOVED", message)
-}
-
-/// Sends the command, and waits until the rollback is over or nothing can refuse it any more. From
-/// then on every page shows its steps.
-async fn begin(handle: &Handle, command: Command, to: CheckpointName) -> Result<(), AskError> {
-    let mut seq = handle.seq();
-    let asked = handle.clone();
-    let mut answer = tokio::spawn(async move { request(&asked, command).await });
-    let is_past_checking = |state: &Swarm| {
-        let rollback = state.rollback.as_deref();
-        rollback.is_some_and(|one| one.to == to && one.step > RollbackStep::Checking)
-    };
-    loop {
-        tokio::select! {
-            answer = &mut answer => {
-                let answer = answer.map_err(|error| AskError::Failed(error.to_string()))?;
-                return answer.map(|(_answer, _): (Answer, u64)| ());
-            }
-            changed = seq.changed() => {
-                if changed.is_err() {
-                    return Err(AskError::Ended);
-                }
-                if handle.read(is_past_checking) {
-                    return Ok(());
-                }
-            }
-        }
-    }
 }
 
 fn known(site: &Site, name: &str) -> Result<CheckpointName, WebError> {

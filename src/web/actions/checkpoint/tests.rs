@@ -3,8 +3,9 @@
 use axum::extract::{Form, Path, Query, State};
 use futures_util::FutureExt as _;
 
+use super::rollback::{Confirmed, ask_rollback, roll_back};
 use super::undo;
-use super::{Confirmed, Named, Shown, ask_rollback, check, create, delete, roll_back};
+use super::{Named, Shown, check, create, delete};
 use crate::domain::command::Command;
 use crate::domain::testkit::scenario::Scenario;
 use crate::domain::testkit::{checkpoint_name, idea, oid};

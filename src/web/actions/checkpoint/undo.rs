@@ -9,8 +9,9 @@ use axum::response::{IntoResponse as _, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use super::rollback::{begin, has_moved};
 use super::sheet::{Button, Sheet, show};
-use super::{begin, has_moved, moved, now, to, when};
+use super::{moved, now, to};
 use crate::api::ApiError;
 use crate::daemon::checkpoints::list::Preview;
 use crate::domain::command::Command;
@@ -19,7 +20,7 @@ use crate::domain::state::undo::Action;
 use crate::view::{self, UndoView};
 use crate::web::Site;
 use crate::web::pages::WebError;
-use crate::web::pages::checkpoints::{branch, preview};
+use crate::web::pages::checkpoints::{branch, preview, when};
 use crate::web::parts::commands;
 
 /// What the form carries, and what the address may say.

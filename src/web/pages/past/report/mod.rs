@@ -4,6 +4,7 @@
 //! Invariant: the figures are those of `swarm report --json`; both come from `view::report`.
 
 mod markdown;
+mod rail;
 #[cfg(test)]
 mod tests;
 
@@ -14,19 +15,17 @@ use maud::{Markup, html};
 use crate::domain::ids::{IdeaId, ProfileName};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
-use crate::view::{self, Bump, BumpKind, LearningView, ReportView, ReportedIdea, UsedView};
+use crate::view::{self, Bump, LearningView, ReportView, ReportedIdea, UsedView};
 use crate::web::document::{Drawing, Page, Place};
 use crate::web::pages::WebError;
 use crate::web::pages::asked::{Asked, Ready};
 use crate::web::parts::{
-    capital, clock, commands, commit, dollars, icon, local, look, tinted, title, tokens, word,
+    capital, clock, commands, commit, dollars, icon, local, look, tinted, title, word,
 };
 use crate::web::touches::Touched;
 
 /// Rows of a kind; the ideas page has the others.
 const ROWS: usize = 200;
-/// Things that went wrong, the newest.
-const BUMPS: usize = 30;
 
 /// The periods that are offered: the query's value, and words.
 const PERIODS: [(&str, &str); 4] = [
@@ -146,9 +145,9 @@ fn page(drawing: &Drawing<'_>, view: &View) -> Page {
                 (drawing.fragment("f-report-markdown", touched, &as_markdown(view)))
             }
             aside .rail aria-label="What it took" {
-                (drawing.fragment("f-report-spent", touched, &spent(view)))
-                (drawing.fragment("f-report-bumps", touched, &bumps(view)))
-                (drawing.fragment("f-report-found", Touched::LEARNINGS, &found(drawing, view)))
+                (drawing.fragment("f-report-spent", touched, &rail::spent(view)))
+                (drawing.fragment("f-report-bumps", touched, &rail::bumps(view)))
+                (drawing.fragment("f-report-found", Touched::LEARNINGS, &rail::found(drawing, view)))
             }
         }
     };
@@ -328,86 +327,5 @@ fn as_markdown(view: &View) -> Markup {
             summary { "As Markdown" }
             pre #report-markdown .report-md tabindex="0" { (markdown::of(view)) }
         }
-    }
-}
-
-fn spent(view: &View) -> Markup {
-    let used = &view.report.used;
-    html! {
-        section {
-            h2 { @match dollars(used) {
-                Some(usd) => { (usd) " spent" },
-                None => "Spent: not known",
-            } }
-            @if !view.by_profile.is_empty() {
-                ul .legend { @for (profile, used) in &view.by_profile { li {
-                    span { (profile)
-                        @if used.estimated_usd > 0.0 { " " span .dim { "estimated" } } }
-                    span { (dollars(used).unwrap_or_else(|| "not known".into())) }
-                } } }
-            }
-            @if let Some(tokens) = tokens(used) { p .dim.sec2 { (tokens) } }
-            @if used.runs_without_cost > 0 {
-                p .dim { "The cost of " (used.runs_without_cost) " of " (used.runs)
-                    " runs is not known." }
-            }
-            @for account in &view.report.accounts {
-                p .sub.sec2 { (tinted("clock", "wait")) " " (account.account) ": "
-                    (account.message) }
-            }
-        }
-    }
-}
-
-fn bumps(view: &View) -> Markup {
-    if view.bumps.is_empty() {
-        return html! {};
-    }
-    let unshown = view.bumps.len().saturating_sub(BUMPS);
-    html! {
-        section {
-            h2 { "On the way" }
-            @if unshown > 0 { p .dim { (unshown) " earlier ones are not shown." } }
-            ol .bumps { @for bump in view.bumps.iter().skip(unshown) {
-                @let (shape, tone) = bump_look(bump.kind);
-                li { (clock(bump.at)) (tinted(shape, tone)) div { (bump.text) } }
-            } }
-        }
-    }
-}
-
-fn bump_look(kind: BumpKind) -> (&'static str, &'static str) {
-    match kind {
-        BumpKind::Crashed | BumpKind::Failed | BumpKind::TimedOut => ("x", "bad"),
-        BumpKind::Blocked => ("stopped", "wait"),
-        BumpKind::Returned => ("half", "bad"),
-        BumpKind::Rejected => ("eye", "wait"),
-        BumpKind::RolledBack => ("back", "wait"),
-        BumpKind::Account => ("clock", "idle"),
-    }
-}
-
-fn found(drawing: &Drawing<'_>, view: &View) -> Markup {
-    if view.found.is_empty() {
-        return html! {};
-    }
-    html! {
-        section {
-            h2 { a href=(drawing.link("learnings")) { "Found out" } }
-            ul .list { @for one in &view.found { li { span .grow {
-                b .learned { (one.content) } br;
-                span .dim { (sources(one)) }
-            } } } }
-        }
-    }
-}
-
-/// The agents that reported it: `ed-004, ed-007 and 3 more`.
-fn sources(learning: &LearningView) -> String {
-    let all = learning.sources.iter().map(|one| one.agent_id.to_string());
-    let all: Vec<String> = all.collect();
-    match all.split_at(all.len().min(2)) {
-        (some, []) => some.join(", "),
-        (some, rest) => format!("{} and {} more", some.join(", "), rest.len()),
     }
 }
