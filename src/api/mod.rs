@@ -48,6 +48,7 @@ use crate::view::{MergeDiff, TargetNow};
 pub use client::{Client, ClientError, ConnectError};
 pub use error::ApiError;
 pub use extract::{BODY_TIMEOUT, MAX_BODY_BYTES};
+pub(crate) use routes::{approve_merge, resolve_merge};
 pub use server::daemon_file::DaemonFile;
 pub use server::serve;
 pub use server::socket::Socket;

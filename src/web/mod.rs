@@ -49,6 +49,8 @@ pub struct Site {
     past: Past,
     /// What rollbacks would change, for open pages.
     previews: Previews,
+    /// Actions that were accepted.
+    operations: actions::Operations,
 }
 
 impl Site {
@@ -61,6 +63,7 @@ impl Site {
         Self {
             past: Past::new(Arc::clone(&api.log)),
             previews: Previews::default(),
+            operations: actions::Operations::default(),
             api,
             access,
             name,

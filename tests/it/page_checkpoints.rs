@@ -100,9 +100,11 @@ impl Page {
         rest.split('"').next().unwrap().to_owned()
     }
 
-    /// What the form sends that a rollback's dialog has.
-    fn confirmation(&self) -> String {
-        format!("from={}&to={}", self.field("from"), self.field("to"))
+    /// The form with these of its hidden fields, and those that every dialog has.
+    fn form(&self, names: &[&str]) -> String {
+        let all = ["op", "seq"].iter().chain(names);
+        let each = all.map(|name| format!("{name}={}", self.field(name)));
+        each.collect::<Vec<_>>().join("&")
     }
 }
 
@@ -126,7 +128,7 @@ fn what_the_dialog_says_is_what_happens_and_undo_takes_it_back() {
     let daemon = sandbox.start();
     sandbox.wait_idea("idea-001", "done");
     let browser = Browser::enter(&sandbox);
-    let made = browser.post("do/checkpoint", "name=mid&seq=0");
+    let made = browser.post("do/checkpoint", "op=1-test&name=mid");
     assert_eq!(made.status, 303, "{}", made.body);
     let then = sandbox.head("main");
     sandbox.idea(WORK);
@@ -139,7 +141,7 @@ fn what_the_dialog_says_is_what_happens_and_undo_takes_it_back() {
     let dialog = browser.get("do/rollback/mid");
     dialog.has(&format!("Roll back {lost} commits, 2 ideas"));
     dialog.has(&format!("{lost} commits leave it"));
-    let answer = browser.post("do/rollback/mid", &dialog.confirmation());
+    let answer = browser.post("do/rollback/mid", &dialog.form(&["from", "to"]));
     assert_eq!(answer.status, 303, "{}", answer.body);
     wait_over(&sandbox);
     assert_eq!(sandbox.head("main"), then);
@@ -153,7 +155,9 @@ fn what_the_dialog_says_is_what_happens_and_undo_takes_it_back() {
 
     let undo = browser.get("do/undo");
     undo.has(&format!("Undo: Bring back {lost} commits, 2 ideas"));
-    let form = format!("seq={}&{}", undo.field("seq"), undo.confirmation());
+    let form = undo.form(&["action", "from", "to"]);
+    let answer = browser.post("do/undo", &form);
+    assert_eq!(answer.status, 303, "{}", answer.body);
     let answer = browser.post("do/undo", &form);
     assert_eq!(answer.status, 303, "{}", answer.body);
     sandbox.wait_idea("idea-003", "done");
@@ -169,7 +173,7 @@ fn if_main_moves_between_the_dialog_and_the_yes_nothing_happens() {
     let sandbox = Sandbox::ready();
     let daemon = sandbox.start();
     let browser = Browser::enter(&sandbox);
-    let made = browser.post("do/checkpoint", "name=mid&seq=0");
+    let made = browser.post("do/checkpoint", "op=1-test&name=mid");
     assert_eq!(made.status, 303, "{}", made.body);
     sandbox.idea(WORK);
     sandbox.wait_idea("idea-001", "done");
@@ -179,9 +183,9 @@ fn if_main_moves_between_the_dialog_and_the_yes_nothing_happens() {
     sandbox.git(&["commit", "-q", "-m", "A commit of a person"]);
     let now = sandbox.head("main");
 
-    let answer = browser.post("do/rollback/mid", &old.confirmation());
+    let answer = browser.post("do/rollback/mid", &old.form(&["from", "to"]));
     assert_eq!(answer.status, 409, "{}", answer.body);
-    answer.has("the target has moved since this was shown; nothing was changed");
+    answer.has("role=\"alert\"");
     answer.has("A commit of a person");
     answer.has("not from swarm");
     assert_eq!(sandbox.head("main"), now);

@@ -14,7 +14,7 @@ use crate::api::routes::resolution;
 use crate::api::types::{Approve, Done, Nothing, Reject, SettleTarget};
 use crate::daemon::review::{self, Wanted};
 use crate::domain::command::Command;
-use crate::domain::ids::IdeaId;
+use crate::domain::ids::{IdeaId, Oid};
 use crate::view::{self, MergeDiff, MergeView};
 
 type Context = State<Arc<ApiContext>>;
@@ -106,14 +106,24 @@ pub(super) async fn approve(
     Id(id): Id<IdeaId>,
     Body(body): Body<Approve>,
 ) -> Result<Json<Done>, ApiError> {
-    let in_review = |state: &_| review::branch_in_review(state, &id);
+    approve_merge(&context, &id, body.commit).await.map(Json)
+}
+
+/// Approves the work of an idea, if its branch is still at the commit that was checked.
+pub(crate) async fn approve_merge(
+    context: &ApiContext,
+    id: &IdeaId,
+    commit: Option<Oid>,
+) -> Result<Done, ApiError> {
+    let in_review = |state: &_| review::branch_in_review(state, id);
     if let Some(branch) = context.handle.read(in_review) {
         let now = context.control.target(branch).await;
-        let unmoved = |state: &_| review::require_unmoved(state, &id, &now);
+        let unmoved = |state: &_| review::require_unmoved(state, id, &now);
         context.handle.read(unmoved)?;
     }
-    let commit = body.commit;
-    run(&context, Command::ApproveMerge { id, commit }).await
+    let id = id.clone();
+    let Json(done) = run(context, Command::ApproveMerge { id, commit }).await?;
+    Ok(done)
 }
 
 /// Return work that waits for review to its agent, with a comment.

@@ -23,6 +23,9 @@ use super::error::ApiError;
 use super::types::Done;
 use crate::domain::command::Command;
 
+pub(crate) use merges::approve_merge;
+pub(crate) use resolution::resolve as resolve_merge;
+
 /// All routes, without their prefix.
 pub(super) fn all() -> OpenApiRouter<Arc<ApiContext>> {
     OpenApiRouter::new()

@@ -29,7 +29,7 @@ enum Verdict {
 }
 
 /// Has the resolution checked. Returns the sequence number of the event that accepts it.
-pub(super) async fn resolve(context: &ApiContext, id: IdeaId) -> Result<u64, ApiError> {
+pub(crate) async fn resolve(context: &ApiContext, id: IdeaId) -> Result<u64, ApiError> {
     let command = Command::ResolveMerge { id: id.clone() };
     let accepted = context.handle.command(command).await?;
     let effect = finishing(&accepted.events, &id).or_else(|| {

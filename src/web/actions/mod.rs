@@ -1,41 +1,101 @@
 //! The forms: a POST becomes a command of the domain, and the answer leads back to the page.
 //!
-//! Invariant: each action is the same command as on the command line. Forms work without script.
+//! Invariant: each action is the same command as on the command line, under the same checks. Sent
+//! twice, it acts once; what changed since its dialog was drawn is shown before it acts. Forms work
+//! without script.
 
+mod agent;
+mod call;
+mod changes;
 mod checkpoint;
-mod dialogs;
+pub mod dialog;
+mod hook;
+mod idea;
+pub mod idea_form;
+mod intervene;
+mod merge;
+mod operations;
+mod swarm;
 
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{Form, Path, State};
+use axum::extract::{Path, RawForm, RawQuery, State};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use axum::routing::{get, post};
-use serde::Deserialize;
+use futures_util::future::BoxFuture;
 
 use super::Site;
 use super::pages::WebError;
 use crate::api::ApiError;
-use crate::domain::command::{Command, NewIdea};
-use crate::domain::ids::{AgentId, CheckpointName, IdeaId, Oid};
+use call::Call;
+use changes::Watch;
+use dialog::Dialog;
 
-/// What the forms may carry.
-#[derive(Debug, Default, Deserialize)]
-struct Filled {
-    #[serde(default)]
-    text: String,
-    #[serde(default)]
-    why: String,
-    #[serde(default)]
-    name: String,
-    commit: Option<String>,
+pub use operations::Operations;
+
+/// A dialog for the object of a call.
+type Asking = for<'a> fn(&'a Call) -> BoxFuture<'a, Result<Dialog, WebError>>;
+/// Acts on the object of a call.
+type Acting = for<'a> fn(&'a Call) -> BoxFuture<'a, Result<Done, WebError>>;
+
+/// An action of the pages, at `do/VERB` or `do/VERB/ID`.
+struct Action {
+    verb: &'static str,
+    /// What its id names; `None` if it is about the swarm as a whole.
+    about: Option<&'static str>,
+    /// The dialog that asks first; `None` if it acts at once.
+    ask: Option<Asking>,
+    act: Acting,
+    /// What must not have changed since the dialog was drawn.
+    watch: fn(&Call) -> Watch,
+}
+
+/// An action has taken effect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Done {
+    /// The page that shows it: `ideas/idea-003`.
+    back: String,
+    /// What the person should know of it, if anything; shown before the page.
+    notes: Vec<String>,
+}
+
+impl Done {
+    /// It shows on this page.
+    fn at(back: impl Into<String>) -> Self {
+        Self {
+            back: back.into(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// With something to know.
+    fn note(mut self, note: impl Into<String>) -> Self {
+        self.notes.push(note.into());
+        self
+    }
+}
+
+/// All actions. Each object has its own file.
+fn actions() -> impl Iterator<Item = &'static Action> {
+    let all = [
+        swarm::ACTIONS,
+        idea::ACTIONS,
+        merge::ACTIONS,
+        agent::ACTIONS,
+        hook::ACTIONS,
+        checkpoint::ACTIONS,
+        intervene::ACTIONS,
+    ];
+    all.into_iter().flatten()
 }
 
 /// The routes of the actions, and of the dialogs that ask first.
 pub fn routes() -> Router<Arc<Site>> {
     Router::new()
-        .route("/do/{verb}", get(dialogs::plain).post(plain))
-        .route("/do/{verb}/{id}", get(dialogs::about).post(about))
+        .route("/do/{verb}", get(ask_plain).post(act_plain))
+        .route("/do/{verb}/{id}", get(ask_about).post(act_about))
         .route("/do", post(nothing))
         .merge(checkpoint::routes())
 }
@@ -44,110 +104,137 @@ async fn nothing() -> WebError {
     WebError::not_found("this form does nothing")
 }
 
-/// Actions on the swarm as a whole.
-async fn plain(
+async fn ask_plain(
     State(site): State<Arc<Site>>,
     Path(verb): Path<String>,
-    Form(filled): Form<Filled>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
 ) -> Response {
-    let (command, back) = match verb.as_str() {
-        "pause" => {
-            let reason = some(filled.why);
-            (Ok(Command::Pause { reason }), String::new())
-        }
-        "resume" => (Ok(Command::Resume), String::new()),
-        "add" => (new_idea(filled.text), "ideas".to_owned()),
-        "checkpoint" => {
-            let name = checkpoint(&filled.name);
-            (
-                name.map(|name| Command::CreateCheckpoint { name }),
-                String::new(),
-            )
-        }
-        _ => (Err(unknown(&verb)), String::new()),
-    };
-    answer(&site, command, &back).await
+    ask(Call::new(site, (&verb, None), (query, ""), &headers)).await
 }
 
-/// Actions on an idea or an agent.
-async fn about(
+async fn ask_about(
     State(site): State<Arc<Site>>,
     Path((verb, id)): Path<(String, String)>,
-    Form(filled): Form<Filled>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
 ) -> Response {
-    if verb == "say" {
-        let agent: Result<AgentId, WebError> = id
-            .parse()
-            .map_err(|_| WebError::not_found(format!("there is no agent `{id}`")));
-        let command = agent.map(|id| Command::SayToAgent {
-            id,
-            text: filled.text,
-        });
-        return answer(&site, command, "").await;
-    }
-    let idea: Result<IdeaId, WebError> = id
-        .parse()
-        .map_err(|_| WebError::not_found(format!("there is no idea `{id}`")));
-    let command = idea.and_then(|id| on_idea(&verb, id, filled));
-    answer(&site, command, &format!("ideas/{id}")).await
+    ask(Call::new(site, (&verb, Some(id)), (query, ""), &headers)).await
 }
 
-fn on_idea(verb: &str, id: IdeaId, filled: Filled) -> Result<Command, WebError> {
-    Ok(match verb {
-        "retry" => Command::RetryIdea { id },
-        "cancel" => Command::CancelIdea { id },
-        "hold" => Command::HoldIdea { id },
-        "unhold" => Command::UnholdIdea { id },
-        "approve" => {
-            let commit = filled
-                .commit
-                .ok_or_else(|| WebError::bad("the commit is missing"))?;
-            let commit: Oid = commit
-                .parse()
-                .map_err(|_| WebError::bad(format!("`{commit}` is no commit")))?;
-            Command::ApproveMerge {
-                id,
-                commit: Some(commit),
-            }
-        }
-        "reject" => Command::RejectMerge {
-            id,
-            why: some(filled.why).ok_or_else(|| WebError::bad("say what is missing"))?,
-        },
-        _ => return Err(unknown(verb)),
-    })
+async fn act_plain(
+    State(site): State<Arc<Site>>,
+    Path(verb): Path<String>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+    RawForm(form): RawForm,
+) -> Response {
+    let form = String::from_utf8_lossy(&form);
+    act(Call::new(site, (&verb, None), (query, &form), &headers)).await
 }
 
-fn new_idea(text: String) -> Result<Command, WebError> {
-    let text = some(text).ok_or_else(|| WebError::bad("the idea has no text"))?;
-    Ok(Command::AddIdea(NewIdea {
-        text,
-        ..NewIdea::default()
-    }))
+async fn act_about(
+    State(site): State<Arc<Site>>,
+    Path((verb, id)): Path<(String, String)>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+    RawForm(form): RawForm,
+) -> Response {
+    let form = String::from_utf8_lossy(&form);
+    act(Call::new(site, (&verb, Some(id)), (query, &form), &headers)).await
 }
 
-fn checkpoint(name: &str) -> Result<CheckpointName, WebError> {
-    name.trim()
-        .parse()
-        .map_err(|error: crate::domain::ids::BadId| WebError::bad(error.to_string()))
-}
-
-fn some(text: String) -> Option<String> {
-    (!text.trim().is_empty()).then_some(text)
-}
-
-fn unknown(verb: &str) -> WebError {
-    WebError::not_found(format!("there is no action `{verb}`"))
-}
-
-/// Executes the command; its events are on disk before the browser is led back.
-async fn answer(site: &Site, command: Result<Command, WebError>, back: &str) -> Response {
-    let command = match command {
-        Ok(command) => command,
-        Err(error) => return error.into_response(),
+/// Draws the dialog of an action.
+async fn ask(call: Call) -> Response {
+    let asked = match find(&call).and_then(|action| not_in_the_past(&call).map(|()| action)) {
+        Ok(Action { ask: Some(ask), .. }) => ask(&call).await,
+        Ok(Action { ask: None, .. }) => Err(WebError::not_found(format!(
+            "`{}` asks nothing: it is a button of a page",
+            call.verb
+        ))),
+        Err(error) => Err(error),
     };
-    match site.api.handle.command(command).await {
-        Ok(_) => Redirect::to(&format!("{}/{back}", site.access.path())).into_response(),
-        Err(error) => WebError::from(ApiError::from(error)).into_response(),
+    match asked {
+        Ok(dialog) => dialog::show(&call, &dialog),
+        Err(error) => dialog::refuse(&call, error.refusal()),
     }
 }
+
+/// Acts, once for each operation.
+async fn act(call: Call) -> Response {
+    let action = match find(&call).and_then(|action| not_in_the_past(&call).map(|()| action)) {
+        Ok(action) => action,
+        Err(error) => return dialog::refuse(&call, error.refusal()),
+    };
+    let call = Arc::new(call);
+    // A task of its own: if the browser goes away, the action is neither lost nor done twice.
+    let task = tokio::spawn({
+        let call = Arc::clone(&call);
+        async move {
+            let operation = call.operation()?;
+            let operations = &call.site.operations;
+            operations.once(operation, run(action, &call)).await
+        }
+    });
+    match task.await {
+        Ok(Ok(done)) => answer(&call, &done),
+        Ok(Err(error)) => refuse(action, &call, error.refusal()).await,
+        Err(error) => WebError::failed(error.to_string()).into_response(),
+    }
+}
+
+async fn run(action: &Action, call: &Call) -> Result<Done, WebError> {
+    let watch = (action.watch)(call);
+    let changes = changes::since(&call.site, call.drawn_at(), &watch).await?;
+    if !changes.is_empty() {
+        let message = format!("{} has changed since you saw it", watch.name());
+        let error = ApiError::new(StatusCode::CONFLICT, "CHANGED", message)
+            .details(format!("{}; nothing was done", changes.join("; ")));
+        return Err(error.into());
+    }
+    (action.act)(call).await
+}
+
+/// Leads the browser to the page that shows what was done.
+fn answer(call: &Call, done: &Done) -> Response {
+    if !done.notes.is_empty() {
+        return dialog::tell(call, &done.back, &done.notes);
+    }
+    let address = format!("{}/{}", call.site.access.path(), done.back);
+    if call.is_scripted {
+        return (StatusCode::NO_CONTENT, [(call::GO, address)]).into_response();
+    }
+    Redirect::to(&address).into_response()
+}
+
+/// The dialog once more with the reason, or a page with what was typed.
+async fn refuse(action: &Action, call: &Call, error: &ApiError) -> Response {
+    let asked = match action.ask {
+        Some(ask) => ask(call).await.ok(),
+        None => None,
+    };
+    match asked {
+        Some(dialog) => dialog::show_again(call, &dialog, error),
+        None => dialog::refuse(call, error),
+    }
+}
+
+fn find(call: &Call) -> Result<&'static Action, WebError> {
+    let fits =
+        |action: &&Action| action.verb == call.verb && action.about.is_some() == call.id.is_some();
+    actions()
+        .find(fits)
+        .ok_or_else(|| WebError::not_found(format!("there is no action `{}`", call.address())))
+}
+
+fn not_in_the_past(call: &Call) -> Result<(), WebError> {
+    if !call.is_past {
+        return Ok(());
+    }
+    let message = "this is an earlier moment, and the past cannot be changed";
+    let error = ApiError::new(StatusCode::CONFLICT, "PAST", message);
+    Err(error.suggest("go back to now, then repeat it").into())
+}
+
+#[cfg(test)]
+mod tests;

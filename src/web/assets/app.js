@@ -4,6 +4,8 @@
   const policy = window.trustedTypes
     ? trustedTypes.createPolicy('swarm', { createHTML: (html) => html })
     : { createHTML: (html) => html };
+  // For our other files: there may be no second policy.
+  window.swarm = { policy };
   htmx.registerExtension('swarm', { init: (api) => api.initSecurity(policy) });
 
   // A click on a button that copies commands.

@@ -31,6 +31,11 @@ impl WebError {
         let status = StatusCode::INTERNAL_SERVER_ERROR;
         Self(ApiError::new(status, "PAGE_FAILED", message))
     }
+
+    /// What a refused request says.
+    pub fn refusal(&self) -> &ApiError {
+        &self.0
+    }
 }
 
 impl From<ApiError> for WebError {

@@ -152,7 +152,7 @@ pub async fn draw(
     } else {
         format!("{path}?{query}")
     };
-    let document = document.map_or_else(new_document, str::to_owned);
+    let document = document.map_or_else(|| new_document(site), str::to_owned);
     let drawing = Drawing::new(site, moment, &address, &document);
     let page = ready.page(&drawing);
     let document = frame::document(&drawing, &page, &frame).into_string();
@@ -162,9 +162,11 @@ pub async fn draw(
     })
 }
 
-/// A name for a document that nobody else has.
-pub fn new_document() -> String {
-    super::access::secret()
+/// A name for a document that nobody else has. It begins with the sequence number at which the
+/// document is drawn, so that its forms know what their page showed.
+pub fn new_document(site: &Site) -> String {
+    let seq = site.api.handle.read(|state| state.seq);
+    format!("{seq}-{}", super::access::secret())
 }
 
 /// The routes of all pages.

@@ -4,19 +4,25 @@
 //! another one when the form arrives, nothing is done and a fresh dialog comes.
 
 mod rollback;
-mod sheet;
+#[cfg(test)]
+mod tests;
 mod undo;
 
 use std::sync::Arc;
 
-use axum::extract::{Form, Path, Query, State};
-use axum::response::{IntoResponse as _, Redirect, Response};
+use axum::extract::{Query, State};
+use axum::http::StatusCode;
 use axum::routing::get;
 use axum::{Json, Router};
-use maud::html;
+use futures_util::FutureExt as _;
+use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::call::Call;
+use super::changes::Watch;
+use super::dialog::Dialog;
+use super::{Action, Done};
 use crate::api::ApiError;
 use crate::daemon::checkpoints::request::request;
 use crate::domain::command::Command;
@@ -30,94 +36,101 @@ use crate::web::pages::WebError;
 use crate::web::pages::checkpoints::checkpoint::unknown;
 use crate::web::pages::checkpoints::{branch, when};
 use crate::web::parts::{commit, local, many};
-use sheet::{Button, Sheet, show};
 
-/// The routes of these actions, and of the dialogs that ask first.
-pub fn routes() -> Router<Arc<Site>> {
-    Router::new()
-        .route("/do/checkpoint", get(ask_name).post(create))
-        .route("/do/checkpoint/check", get(check))
-        .route("/do/checkpoint-delete/{name}", get(ask_delete).post(delete))
-        .route(
-            "/do/rollback/{name}",
-            get(rollback::ask_rollback).post(rollback::roll_back),
-        )
-        .route("/do/undo", get(undo::ask).post(undo::take_back))
+/// Each binds itself to what its dialog showed.
+pub(super) const ACTIONS: &[Action] = &[
+    Action {
+        verb: "checkpoint",
+        about: None,
+        ask: Some(|call| ask_create(call).boxed()),
+        act: |call| create(call).boxed(),
+        watch: |_| Watch::Nothing,
+    },
+    Action {
+        verb: "checkpoint-delete",
+        about: Some("checkpoint"),
+        ask: Some(|call| ask_delete(call).boxed()),
+        act: |call| delete(call).boxed(),
+        watch: |_| Watch::Nothing,
+    },
+    Action {
+        verb: "rollback",
+        about: Some("checkpoint"),
+        ask: Some(|call| rollback::ask(call).boxed()),
+        act: |call| rollback::roll_back(call).boxed(),
+        watch: rollback::watch,
+    },
+    Action {
+        verb: "undo",
+        about: None,
+        ask: Some(|call| undo::ask(call).boxed()),
+        act: |call| undo::take_back(call).boxed(),
+        watch: |_| Watch::Nothing,
+    },
+];
+
+/// The route that says whether a name is free.
+pub(super) fn routes() -> Router<Arc<Site>> {
+    Router::new().route("/do/checkpoint/check", get(check))
 }
 
-/// What the form of a new checkpoint carries.
-#[derive(Debug, Default, Deserialize)]
-struct Named {
-    #[serde(default)]
-    name: String,
-    /// The last event when the form was drawn.
-    seq: Option<u64>,
+async fn ask_create(call: &Call) -> Result<Dialog, WebError> {
+    let typed = call.text("name");
+    let name = if typed.is_empty() {
+        let stem = local(now(), "on-%Y-%m-%d-%H%M");
+        call.read(|state| view::suggested_name(state, &stem))
+    } else {
+        typed
+    };
+    let check = format!("{}/do/checkpoint/check", call.site.access.path());
+    Ok(Dialog {
+        title: "Create a checkpoint".into(),
+        back: call.back("checkpoints"),
+        says: html! { p { "You can go back to it later. Nothing stops meanwhile." } },
+        fields: html! {
+            label for="checkpoint-name" { "Name" }
+            input #checkpoint-name name="name" value=(name) required autofocus maxlength="64"
+                pattern="[a-z0-9][a-z0-9\\-]{0,63}" autocomplete="off" spellcheck="false"
+                aria-describedby="checkpoint-answer" data-check=(check);
+            p #checkpoint-answer .dim data-check-answer aria-live="polite" {
+                "Lower-case letters, digits and -."
+            }
+            (call.read(held))
+        },
+        button: Some("Create checkpoint".into()),
+        is_grave: false,
+    })
 }
 
-async fn ask_name(State(site): State<Arc<Site>>) -> Response {
-    name_sheet(&site, None, None)
-}
-
-fn name_sheet(site: &Site, typed: Option<&str>, error: Option<ApiError>) -> Response {
-    let handle = &site.api.handle;
-    let minute = local(now(), "on-%Y-%m-%d-%H%M");
-    let name = typed.map_or_else(
-        || handle.read(|state| view::suggested_name(state, &minute)),
-        str::to_owned,
-    );
-    let (seq, branch, at, ideas, kept) = handle.read(|state| {
-        let target = state.swarm.target.as_ref();
-        let at = target.map(|target| target.commit.clone());
-        let ideas = state.ideas.iter().count();
-        (state.seq, branch(state), at, ideas, kept(state))
-    });
-    let body = html! {
-        label for="checkpoint-name" { "Name" }
-        input #checkpoint-name name="name" value=(name) required autofocus maxlength="64"
-            pattern="[a-z0-9][a-z0-9\\-]{0,63}" autocomplete="off" spellcheck="false"
-            aria-describedby="checkpoint-answer"
-            data-check=(sheet::address(site, "do/checkpoint/check"));
-        p #checkpoint-answer .dim data-check-answer aria-live="polite" {
-            "Lower-case letters, digits and -."
-        }
-        input type="hidden" name="seq" value=(seq);
+/// What a checkpoint made now would hold.
+fn held(state: &Swarm) -> Markup {
+    let at = state.swarm.target.as_ref().map(|target| &target.commit);
+    let agents = unfinished(state).into_iter();
+    let agents: Vec<String> = agents.map(|work| work.agent.to_string()).collect();
+    html! {
         dl .pv {
-            dt { (branch) }
-            dd { @if let Some(at) = &at { "stands at " (commit(at)) } @else { "not seen yet" } }
-            dt { "Ideas" } dd { "the status of " (many(ideas, "idea")) }
+            dt { (branch(state)) }
+            dd { @if let Some(at) = at { "stands at " (commit(at)) } @else { "not seen yet" } }
+            dt { "Ideas" } dd { "the status of " (many(state.ideas.iter().count(), "idea")) }
             dt { "Agents" }
             dd {
-                @if kept.is_empty() { "no unfinished work" }
-                @else { "the work of " (kept.join(", ")) ", uncommitted files too" }
+                @if agents.is_empty() { "no unfinished work" }
+                @else { "the work of " (agents.join(", ")) ", uncommitted files too" }
             }
         }
-    };
-    show(
-        site,
-        error,
-        Sheet {
-            title: "Create a checkpoint".into(),
-            lead: html! { "You can go back to it later. Nothing stops meanwhile." },
-            body,
-            action: "do/checkpoint".into(),
-            back: "checkpoints".into(),
-            button: Some(Button::plain("Create checkpoint")),
-        },
-    )
+    }
 }
 
-/// The agents whose unfinished work a checkpoint keeps.
-fn kept(state: &Swarm) -> Vec<String> {
-    let each = unfinished(state).into_iter();
-    each.map(|work| work.agent.to_string()).collect()
+/// The query of [`check`].
+#[derive(Debug, Default, Deserialize)]
+struct Typed {
+    #[serde(default)]
+    name: String,
 }
 
 /// Whether a name can be taken, in words; asked while a person types.
-async fn check(
-    State(site): State<Arc<Site>>,
-    Query(Named { name, .. }): Query<Named>,
-) -> Json<Value> {
-    let (free, words) = match name.trim().parse::<CheckpointName>() {
+async fn check(State(site): State<Arc<Site>>, Query(typed): Query<Typed>) -> Json<Value> {
+    let (free, words) = match typed.name.trim().parse::<CheckpointName>() {
         Err(error) => (false, error.to_string()),
         Ok(name) => {
             let taken = |state: &Swarm| state.checkpoints.contains_key(&name);
@@ -131,129 +144,77 @@ async fn check(
     Json(json!({ "free": free, "words": words }))
 }
 
-async fn create(State(site): State<Arc<Site>>, Form(Named { name, seq }): Form<Named>) -> Response {
-    let typed = name.trim();
-    let name = match typed.parse::<CheckpointName>() {
-        Ok(name) => name,
-        Err(error) => {
-            let error = ApiError::new(
-                axum::http::StatusCode::BAD_REQUEST,
-                "BAD_REQUEST",
-                error.to_string(),
-            );
-            return name_sheet(&site, Some(typed), Some(error));
-        }
-    };
-    // The same form, sent twice.
-    let is_made = |state: &Swarm| {
-        let made = state.checkpoints.get(&name);
-        made.is_some_and(|made| seq.is_some_and(|seq| made.seq > seq))
-    };
-    if site.api.handle.read(is_made) {
-        return to(&site, "checkpoints");
-    }
-    let command = Command::CreateCheckpoint { name };
-    match request(&site.api.handle, command).await {
-        Ok(_) => to(&site, "checkpoints"),
-        Err(error) => name_sheet(&site, Some(typed), Some(error.into())),
-    }
+async fn create(call: &Call) -> Result<Done, WebError> {
+    let name: Result<CheckpointName, _> = call.text("name").parse();
+    let name = name.map_err(|error| WebError::bad(error.to_string()))?;
+    finish(call, Command::CreateCheckpoint { name }).await?;
+    Ok(Done::at(call.back("checkpoints")))
 }
 
-/// What the form of a deletion carries.
-#[derive(Debug, Default, Deserialize)]
-struct Shown {
-    /// The last event in the checkpoint that was shown.
-    seq: Option<u64>,
-}
-
-async fn ask_delete(State(site): State<Arc<Site>>, Path(name): Path<String>) -> Response {
-    match known(&site, &name) {
-        Ok(name) => delete_sheet(&site, &name, None),
-        Err(error) => error.into_response(),
-    }
-}
-
-fn delete_sheet(site: &Site, name: &CheckpointName, error: Option<ApiError>) -> Response {
+async fn ask_delete(call: &Call) -> Result<Dialog, WebError> {
+    let name = checkpoint(call)?;
     let found = |state: &Swarm| {
-        let found = state.checkpoints.get(name).cloned();
-        found.ok_or_else(|| unknown(state, name.as_str()))
-    };
-    let one = match site.api.handle.read(found) {
-        Ok(one) => one,
-        Err(error) => return error.into_response(),
-    };
-    let undoes = site.api.handle.read(|state| {
+        let found = state.checkpoints.get(&name).cloned();
         let mut rollbacks = view::rollbacks(state).into_iter();
-        rollbacks.find(|rollback| rollback.safety == *name)
-    });
-    let body = html! {
-        input type="hidden" name="seq" value=(one.seq);
-        p { "Its file, its tag and the unfinished work that only it keeps go. Commits that are on a \
-            branch stay." }
-        @if let Some(rollback) = &undoes {
-            p .c-bad { "The rollback to " (rollback.to) " can then no longer be undone." }
-        }
-        p { b { "This cannot be undone." } }
+        let undoes = rollbacks.find(|rollback| rollback.safety == name);
+        found.map(|found| (found, undoes))
     };
-    show(
-        site,
-        error,
-        Sheet {
-            title: format!("Delete the checkpoint {name}?"),
-            lead: html! { "Made " (when(one.created_at, now())) ", at " (commit(&one.commit)) "." },
-            body,
-            action: format!("do/checkpoint-delete/{name}"),
-            back: "checkpoints".into(),
-            button: Some(Button::grave("Delete the checkpoint")),
+    let found = call.read(found);
+    let (one, undoes) = found.ok_or_else(|| call.read(|state| unknown(state, name.as_str())))?;
+    Ok(Dialog {
+        title: format!("Delete the checkpoint {name}?"),
+        back: "checkpoints".into(),
+        says: html! {
+            p { "Made " (when(one.created_at, now())) ", at " (commit(&one.commit)) ". Its file, its \
+                tag and the unfinished work that only it keeps go. Commits that are on a branch \
+                stay." }
+            @if let Some(rollback) = &undoes {
+                p .c-bad { "The rollback to " (rollback.to) " can then no longer be undone." }
+            }
+            p { b { "This cannot be undone." } }
         },
-    )
+        fields: html! { input type="hidden" name="made" value=(one.seq); },
+        button: Some("Delete the checkpoint".into()),
+        is_grave: true,
+    })
 }
 
-async fn delete(
-    State(site): State<Arc<Site>>,
-    Path(name): Path<String>,
-    Form(Shown { seq }): Form<Shown>,
-) -> Response {
-    let Ok(name) = known(&site, &name) else {
-        // Sent twice: it is gone.
-        return to(&site, "checkpoints");
-    };
-    let now = site
-        .api
-        .handle
-        .read(|state| state.checkpoints.get(&name).map(|one| one.seq));
-    if now != seq {
-        let error = moved(format!(
-            "{name} is another checkpoint now; nothing was changed"
-        ));
-        return delete_sheet(&site, &name, Some(error));
+async fn delete(call: &Call) -> Result<Done, WebError> {
+    let name = checkpoint(call)?;
+    let made = call.read(|state| state.checkpoints.get(&name).map(|one| one.seq));
+    if made.map(|made| made.to_string()) != Some(call.text("made")) {
+        return Err(moved(format!("{name} is another checkpoint now")));
     }
-    let command = Command::DeleteCheckpoint { name: name.clone() };
-    match request(&site.api.handle, command).await {
-        Ok(_) => to(&site, "checkpoints"),
-        Err(error) => delete_sheet(&site, &name, Some(error.into())),
-    }
+    finish(call, Command::DeleteCheckpoint { name }).await?;
+    Ok(Done::at("checkpoints"))
 }
 
-fn moved(message: String) -> ApiError {
-    ApiError::new(axum::http::StatusCode::CONFLICT, "MOVED", message)
+/// Sends the command and waits until it is done.
+async fn finish(call: &Call, command: Command) -> Result<(), WebError> {
+    let answer = request(&call.site.api.handle, command).await;
+    answer
+        .map(drop)
+        .map_err(|error| ApiError::from(error).into())
 }
 
-fn known(site: &Site, name: &str) -> Result<CheckpointName, WebError> {
-    site.api.handle.read(|state| {
+/// The checkpoint that the call is about.
+fn checkpoint(call: &Call) -> Result<CheckpointName, WebError> {
+    let name = call.id.as_deref().unwrap_or_default();
+    call.read(|state| {
         let parsed = name.parse::<CheckpointName>().ok();
         let found = parsed.filter(|name| state.checkpoints.contains_key(name));
         found.ok_or_else(|| unknown(state, name))
     })
 }
 
-fn to(site: &Site, path: &str) -> Response {
-    Redirect::to(&sheet::address(site, path)).into_response()
+/// What was shown is no longer so.
+fn moved(message: String) -> WebError {
+    let error = ApiError::new(StatusCode::CONFLICT, "MOVED", message);
+    error
+        .details("nothing was changed; this is how it is now")
+        .into()
 }
 
 fn now() -> Timestamp {
     Timestamp::from_millis(jiff::Timestamp::now().as_millisecond())
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,14 +1,17 @@
 //! What is done is what was shown, or nothing.
 
-use axum::extract::{Form, Path, Query, State};
+use std::future::Future;
+
+use axum::extract::{Path, Query, RawForm, RawQuery, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
 use futures_util::FutureExt as _;
 
-use super::rollback::{Confirmed, ask_rollback, roll_back};
-use super::undo;
-use super::{Named, Shown, check, create, delete};
+use super::{Typed, check};
 use crate::domain::command::Command;
 use crate::domain::testkit::scenario::Scenario;
 use crate::domain::testkit::{checkpoint_name, idea, oid};
+use crate::web::actions::{act_about, act_plain, ask_about, ask_plain};
 use crate::web::pages::checkpoints::testkit::{World, body};
 use crate::web::pages::checkpoints::tests::a_preview;
 
@@ -25,37 +28,61 @@ fn world() -> World {
     world
 }
 
-fn confirmed(from: u64, to: u64, resume: bool) -> Form<Confirmed> {
-    Form(Confirmed {
-        from: oid(from).to_string(),
-        to: oid(to).to_string(),
-        resume: resume.then(|| "yes".to_owned()),
-    })
+/// Opens a dialog: `rollback/mid`.
+async fn ask(world: &World, address: &str) -> Response {
+    let (site, query) = (State(world.site.clone()), RawQuery(None));
+    match address.split_once('/') {
+        Some((verb, id)) => {
+            let path = Path((verb.to_owned(), id.to_owned()));
+            ask_about(site, path, query, HeaderMap::new()).await
+        }
+        None => ask_plain(site, Path(address.to_owned()), query, HeaderMap::new()).await,
+    }
 }
 
-fn mid() -> Path<String> {
-    Path("mid".to_owned())
+/// Sends a form.
+fn act(
+    world: &World,
+    address: &str,
+    form: String,
+) -> impl Future<Output = Response> + Send + 'static {
+    let (site, query) = (State(world.site.clone()), RawQuery(None));
+    let form = RawForm(format!("op=1-test&{form}").into());
+    let address = address.to_owned();
+    async move {
+        match address.split_once('/') {
+            Some((verb, id)) => {
+                let path = Path((verb.to_owned(), id.to_owned()));
+                act_about(site, path, query, HeaderMap::new(), form).await
+            }
+            None => act_plain(site, Path(address), query, HeaderMap::new(), form).await,
+        }
+    }
+}
+
+fn confirmed(from: u64, to: u64) -> String {
+    format!("from={}&to={}", oid(from), oid(to))
 }
 
 #[tokio::test]
 async fn the_dialog_carries_what_it_shows() {
     let world = world();
-    let answer = ask_rollback(State(world.site.clone()), mid()).await;
+    let answer = ask(&world, "rollback/mid").await;
     assert_eq!(answer.status(), 200);
     let page = body(answer).await;
     let from = format!("name=\"from\" value=\"{}\"", oid(7));
     for words in [&*from, "Roll back 2 commits, 1 idea", "name=\"resume\""] {
         assert!(page.contains(words), "{words}: {page}");
     }
-    let unticked = !page.contains("name=\"resume\" value=\"yes\" checked");
-    assert!(unticked, "{page}");
+    let ticked = page.contains("name=\"resume\" value=\"yes\" checked");
+    assert!(!ticked, "{page}");
 }
 
 #[tokio::test]
 async fn if_the_target_has_moved_nothing_happens_and_a_fresh_preview_comes() {
     for (from, to) in [(5, 1), (7, 2)] {
         let mut world = world();
-        let answer = roll_back(State(world.site.clone()), mid(), confirmed(from, to, false)).await;
+        let answer = act(&world, "rollback/mid", confirmed(from, to)).await;
         assert_eq!(answer.status(), 409);
         let page = body(answer).await;
         assert!(page.contains("has moved since this was shown"), "{page}");
@@ -66,14 +93,14 @@ async fn if_the_target_has_moved_nothing_happens_and_a_fresh_preview_comes() {
 
 #[tokio::test]
 async fn what_was_shown_becomes_the_command() {
-    for resume in [false, true] {
+    for (resume, pause) in [("", true), ("&resume=yes", false)] {
         let mut world = world();
-        let asked = roll_back(State(world.site.clone()), mid(), confirmed(7, 1, resume));
-        let asked = tokio::spawn(asked);
+        let form = confirmed(7, 1) + resume;
+        let asked = tokio::spawn(act(&world, "rollback/mid", form));
         let (command, answer) = world.seat.next().await.unwrap();
         let expected = Command::RollBack {
             name: checkpoint_name("mid"),
-            pause: !resume,
+            pause,
             from: Some(oid(7)),
         };
         assert_eq!(command, expected);
@@ -92,11 +119,9 @@ async fn files_in_the_way_leave_no_button_but_the_command() {
     preview.dirty_files = vec!["pages/<hours>.txt".into()];
     preview.commands = vec!["git stash push -- 'pages/<hours>.txt'".into()];
     *world.told.preview.lock().unwrap() = Some(preview);
-    let page = body(ask_rollback(State(world.site.clone()), mid()).await).await;
-    assert!(
-        page.contains("git stash push -- 'pages/&lt;hours&gt;.txt'"),
-        "{page}"
-    );
+    let page = body(ask(&world, "rollback/mid").await).await;
+    let command = "git stash push -- 'pages/&lt;hours&gt;.txt'";
+    assert!(page.contains(command), "{page}");
     assert!(page.contains("Look again"), "{page}");
     assert!(!page.contains("Roll back 2 commits, 1 idea"), "{page}");
 }
@@ -109,74 +134,56 @@ async fn a_name_is_checked_against_those_taken() {
         ("No Name", false, "lower-case"),
         ("new", true, "new is free"),
     ] {
-        let named = Query(Named {
-            name: name.into(),
-            seq: None,
-        });
-        let answer = check(State(world.site.clone()), named).await.0;
+        let typed = Query(Typed { name: name.into() });
+        let answer = check(State(world.site.clone()), typed).await.0;
         assert_eq!(answer["free"], free, "{name}: {answer}");
-        assert!(
-            answer["words"].as_str().unwrap().contains(words),
-            "{answer}"
-        );
+        let told = answer["words"].as_str().unwrap();
+        assert!(told.contains(words), "{answer}");
     }
 }
 
 #[tokio::test]
-async fn a_form_sent_twice_makes_one_checkpoint() {
-    let mut world = world();
-    let named = Form(Named {
-        name: "mid".into(),
-        seq: Some(0),
-    });
-    let answer = create(State(world.site.clone()), named).await;
-    assert_eq!(answer.status(), 303);
-    assert!(world.seat.next().now_or_never().is_none());
+async fn a_new_checkpoint_says_what_it_will_hold() {
+    let page = body(ask(&world(), "checkpoint").await).await;
+    for words in ["the status of 1 idea", "no unfinished work", "data-check="] {
+        assert!(page.contains(words), "{words}: {page}");
+    }
 }
 
 #[tokio::test]
 async fn another_checkpoint_of_the_same_name_is_not_deleted() {
     let mut world = world();
-    let shown = Form(Shown { seq: Some(1) });
-    let answer = delete(State(world.site.clone()), mid(), shown).await;
+    let answer = act(&world, "checkpoint-delete/mid", "made=1".into()).await;
     assert_eq!(answer.status(), 409);
     assert!(world.seat.next().now_or_never().is_none());
 }
 
-fn undo_form(seq: u64) -> Form<undo::Asked> {
-    let text = format!("seq={seq}");
-    let uri = format!("/?{text}").parse().unwrap();
-    let Query(asked) = Query::try_from_uri(&uri).unwrap();
-    Form(asked)
+#[tokio::test]
+async fn an_unknown_checkpoint_has_no_dialog() {
+    let answer = ask(&world(), "rollback/midd").await;
+    assert_eq!(answer.status(), 404);
+    assert!(body(answer).await.contains("id you mean mid?"));
 }
 
 #[tokio::test]
 async fn only_what_was_shown_is_taken_back() {
     let mut story = story();
-    story
-        .add("second")
-        .command(Command::CancelIdea { id: idea(2) });
-    let last = story.state.last_undoable().unwrap().seq;
+    story.add("second");
+    story.command(Command::CancelIdea { id: idea(2) });
+    let seq = story.state.last_undoable().unwrap().seq;
     let mut world = World::of(&story.state);
-    let page = undo::ask(State(world.site.clone()), Query(undo_form(0).0)).await;
-    let page = body(page).await;
-    assert!(
-        page.contains("Take back the cancellation of idea-002?"),
-        "{page}"
-    );
-    assert!(
-        page.contains(&format!("name=\"seq\" value=\"{last}\"")),
-        "{page}"
-    );
-    let answer = undo::take_back(State(world.site.clone()), undo_form(last + 1)).await;
+    let page = body(ask(&world, "undo").await).await;
+    for words in [
+        "Take back the cancellation of idea-002?".to_owned(),
+        format!("name=\"action\" value=\"{seq}\""),
+    ] {
+        assert!(page.contains(&words), "{words}: {page}");
+    }
+    let answer = act(&world, "undo", format!("action={}", seq + 1)).await;
     assert_eq!(answer.status(), 409);
     assert!(world.seat.next().now_or_never().is_none());
-    let asked = tokio::spawn(undo::take_back(State(world.site.clone()), undo_form(last)));
+    let asked = tokio::spawn(act(&world, "undo", format!("action={seq}")));
     let (command, _) = world.seat.next().await.unwrap();
-    let expected = Command::Undo {
-        seq: last,
-        from: None,
-    };
-    assert_eq!(command, expected);
+    assert_eq!(command, Command::Undo { seq, from: None });
     asked.abort();
 }

@@ -2,174 +2,117 @@
 //!
 //! Invariant: the form carries the action's number; if another one is the last, nothing is done.
 
-use std::sync::Arc;
-
-use axum::extract::{Form, Query, State};
-use axum::response::{IntoResponse as _, Response};
 use maud::{Markup, html};
-use serde::Deserialize;
 
-use super::rollback::{begin, has_moved};
-use super::sheet::{Button, Sheet, show};
-use super::{moved, now, to};
-use crate::api::ApiError;
+use super::rollback::{begin, confirmation, is_as_shown, look, look_again};
+use super::{moved, now};
 use crate::daemon::checkpoints::list::Preview;
 use crate::domain::command::Command;
-use crate::domain::state::State as Swarm;
+use crate::domain::state::State;
 use crate::domain::state::undo::Action;
 use crate::view::{self, UndoView};
-use crate::web::Site;
+use crate::web::actions::Done;
+use crate::web::actions::call::Call;
+use crate::web::actions::dialog::Dialog;
 use crate::web::pages::WebError;
 use crate::web::pages::checkpoints::{branch, preview, when};
 use crate::web::parts::commands;
 
-/// What the form carries, and what the address may say.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Asked {
-    /// The number of the action that was shown.
-    seq: Option<u64>,
-    /// For a rollback: the target's commit that was shown.
-    #[serde(default)]
-    from: String,
-    /// For a rollback: the commit that it goes to.
-    #[serde(default)]
-    to: String,
-    /// Approvals whose work has landed are passed over.
-    skip_landed: Option<String>,
-}
+/// The field that passes over approvals whose work has landed.
+const SKIP: &str = "skipLanded";
 
 /// The dialog.
-pub async fn ask(State(site): State<Arc<Site>>, Query(asked): Query<Asked>) -> Response {
-    undo_sheet(&site, asked.skip_landed.is_some(), None).await
+pub async fn ask(call: &Call) -> Result<Dialog, WebError> {
+    let (view, shown) = last(call).await?;
+    let branch = call.read(branch);
+    let possible = view.seq.is_some()
+        && view.problem.is_none()
+        && shown.as_ref().is_none_or(preview::is_possible);
+    let words = shown.as_ref().map_or_else(
+        || "Take it back".to_owned(),
+        |shown| format!("Undo: {}", preview::button(shown)),
+    );
+    Ok(Dialog {
+        title: match &view.what {
+            Some(what) => format!("Take back the {what}?"),
+            None => "There is nothing left to take back".to_owned(),
+        },
+        back: call.back("checkpoints"),
+        says: html! {
+            p { @match view.at {
+                Some(at) => { "Done " (when(at, now())) ". Nothing else is taken back. " },
+                None => {
+                    "Rollbacks, cancellations, approvals and redirects can be taken back. "
+                },
+            } @if view.seq.is_some() && !possible { (look_again(call)) } }
+            (changes(&view))
+        },
+        fields: html! {
+            @if let Some(seq) = view.seq { input type="hidden" name="action" value=(seq); }
+            @if !call.text(SKIP).is_empty() { input type="hidden" name=(SKIP) value="yes"; }
+            @if let Some(shown) = &shown {
+                (confirmation(shown))
+                (preview::changes(shown, &branch, &preview::stays_paused(shown)))
+            }
+        },
+        button: possible.then_some(words),
+        is_grave: true,
+    })
 }
 
 /// The last action, and for a rollback what the way back changes.
-async fn last(site: &Site, skip: bool) -> Result<(UndoView, Option<Preview>), WebError> {
-    let view = site.api.handle.read(|state| view::undo(state, skip));
+async fn last(call: &Call) -> Result<(UndoView, Option<Preview>), WebError> {
+    let skip = !call.text(SKIP).is_empty();
+    let view = call.read(|state| view::undo(state, skip));
     let preview = match &view.checkpoint {
-        Some(name) if view.problem.is_none() => {
-            let preview = site.api.control.preview(name).await;
-            Some(preview.map_err(WebError::failed)?)
-        }
+        Some(name) if view.problem.is_none() => Some(look(call, name).await?),
         Some(_) | None => None,
     };
     Ok((view, preview))
 }
 
-async fn undo_sheet(site: &Site, skip: bool, error: Option<ApiError>) -> Response {
-    let (view, preview) = match last(site, skip).await {
-        Ok(found) => found,
-        Err(error) => return error.into_response(),
-    };
-    let branch = site.api.handle.read(branch);
-    let possible = view.seq.is_some()
-        && view.problem.is_none()
-        && preview.as_ref().is_none_or(preview::is_possible);
-    let body = html! {
-        @if let Some(seq) = view.seq { input type="hidden" name="seq" value=(seq); }
-        @if skip { input type="hidden" name="skipLanded" value="yes"; }
-        (changes(&view, preview.as_ref(), &branch))
-    };
-    let words = preview.as_ref().map_or_else(
-        || "Take it back".to_owned(),
-        |preview| format!("Undo: {}", preview::button(preview)),
-    );
-    let title = match &view.what {
-        Some(what) => format!("Take back the {what}?"),
-        None => "There is nothing left to take back".to_owned(),
-    };
-    show(
-        site,
-        error,
-        Sheet {
-            title,
-            lead: html! {
-                @match view.at {
-                    Some(at) => { "Done " (when(at, now())) ". Nothing else is taken back." },
-                    None => {
-                        "Rollbacks, cancellations, approvals and redirects can be taken back."
-                    },
-                }
-            },
-            body,
-            action: "do/undo".into(),
-            back: "checkpoints".into(),
-            button: possible.then(|| Button::grave(words)),
-        },
-    )
-}
-
-fn changes(view: &UndoView, preview: Option<&Preview>, branch: &str) -> Markup {
+fn changes(view: &UndoView) -> Markup {
     html! {
         @if let Some(problem) = &view.problem {
             p .c-bad { "It cannot be taken back now: " (problem) }
         }
         @for change in &view.changes { p { (change) } }
         @if !view.commands.is_empty() { (commands(&view.commands)) }
-        @if let Some(preview) = preview {
-            @if let Some(from) = &preview.from {
-                input type="hidden" name="from" value=(from);
-            }
-            input type="hidden" name="to" value=(preview.commit);
-            (preview::changes(preview, branch, &preview::stays_paused(preview)))
-        }
     }
 }
 
-/// Takes back what was shown.
-pub async fn take_back(State(site): State<Arc<Site>>, Form(asked): Form<Asked>) -> Response {
-    let skip = asked.skip_landed.is_some();
-    let Some(seq) = asked.seq else {
-        return WebError::bad("say what to take back").into_response();
-    };
-    let back = site.api.handle.read(|state| back(state, seq));
-    if site.api.handle.read(|state| is_undone(state, seq)) {
-        // The same form, sent twice.
-        return to(&site, &back);
-    }
-    let (view, preview) = match last(&site, skip).await {
-        Ok(found) => found,
-        Err(error) => return error.into_response(),
-    };
+/// Takes back what was shown, or nothing.
+pub async fn take_back(call: &Call) -> Result<Done, WebError> {
+    let shown = call.text("action");
+    let seq: u64 = shown
+        .parse()
+        .map_err(|_| WebError::bad("say what to take back"))?;
+    let (view, preview) = last(call).await?;
     if view.seq != Some(seq) {
-        let error = moved("something else was done last; nothing was changed".into());
-        return undo_sheet(&site, skip, Some(error)).await;
+        return Err(moved("something else was done last".into()));
     }
-    let changed = preview
-        .as_ref()
-        .and_then(|preview| has_moved(preview, &asked.from, &asked.to));
-    if let Some(error) = changed {
-        return undo_sheet(&site, skip, Some(error)).await;
+    if let Some(preview) = &preview {
+        is_as_shown(call, preview)?;
     }
+    let back = call.read(|state| back(state, seq));
     let from = preview.and_then(|preview| preview.from);
     let command = Command::Undo { seq, from };
-    let done = match view.checkpoint {
-        Some(name) => begin(&site.api.handle, command, name)
-            .await
-            .map_err(ApiError::from),
+    match view.checkpoint {
+        Some(name) => begin(&call.site.api.handle, command, name).await?,
         None => {
-            let done = site.api.handle.command(command).await;
-            done.map(drop).map_err(ApiError::from)
+            call.command(command).await?;
         }
-    };
-    match done {
-        Ok(()) => to(&site, &back),
-        Err(error) => undo_sheet(&site, skip, Some(error)).await,
     }
-}
-
-fn is_undone(state: &Swarm, seq: u64) -> bool {
-    let under_way = state.rollback.as_ref().and_then(|one| one.undoes);
-    under_way == Some(seq) || state.undo.last_undone == Some(seq)
+    Ok(Done::at(back))
 }
 
 /// The page that shows the effect.
-fn back(state: &Swarm, seq: u64) -> String {
+fn back(state: &State, seq: u64) -> String {
     let mut actions = state.undo.actions.iter();
     match actions.find(|one| one.seq == seq).map(|one| &one.action) {
-        Some(Action::Cancel { idea } | Action::Approval { idea, .. }) => format!("ideas/{idea}"),
-        Some(Action::Redirect { idea, .. }) => format!("ideas/{idea}"),
+        Some(
+            Action::Cancel { idea } | Action::Approval { idea, .. } | Action::Redirect { idea, .. },
+        ) => format!("ideas/{idea}"),
         Some(Action::Rollback { .. }) | None => "checkpoints".to_owned(),
     }
 }

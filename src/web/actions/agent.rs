@@ -1,0 +1,299 @@
+//! Actions on agents: say something, stop, redirect.
+
+use futures_util::FutureExt as _;
+use maud::{Markup, html};
+
+use super::call::Call;
+use super::changes;
+use super::dialog::Dialog;
+use super::swarm::radios;
+use super::{Action, Done, Watch};
+use crate::domain::attention::worktree_path;
+use crate::domain::command::Command;
+use crate::domain::decide;
+use crate::domain::event::Event;
+use crate::domain::ids::{AgentId, IdeaId};
+use crate::domain::lifecycle::AttemptPhase;
+use crate::domain::scheduling;
+use crate::domain::settings::Mode;
+use crate::domain::state::State;
+use crate::web::pages::WebError;
+use crate::web::parts::{capital, doing, span, title};
+
+/// The most ideas that a redirect offers, in the order in which they would start.
+const MOST_IDEAS: usize = 100;
+
+/// See the module.
+pub(super) const ACTIONS: &[Action] = &[
+    Action {
+        verb: "say",
+        about: Some("agent"),
+        ask: None,
+        act: |call| say(call).boxed(),
+        watch: |_| Watch::Nothing,
+    },
+    Action {
+        verb: "stop-agent",
+        about: Some("agent"),
+        ask: Some(|call| ask_stop(call).boxed()),
+        act: |call| stop(call).boxed(),
+        watch: watch_agent,
+    },
+    Action {
+        verb: "redirect",
+        about: Some("agent"),
+        ask: Some(|call| ask_redirect(call).boxed()),
+        act: |call| redirect(call).boxed(),
+        watch: watch_agent,
+    },
+];
+
+fn watch_agent(call: &Call) -> Watch {
+    call.agent().map_or(Watch::Nothing, Watch::Agent)
+}
+
+fn back(call: &Call, id: &AgentId) -> String {
+    call.back(&format!("agents/{id}"))
+}
+
+/// Sends a message, unless this form already sent it before a restart of the daemon.
+async fn say(call: &Call) -> Result<Done, WebError> {
+    let id = call.agent()?;
+    let text = call.text("text");
+    if was_said(call, &id, &text).await? {
+        return Ok(Done::at(back(call, &id)));
+    }
+    let command = Command::SayToAgent {
+        id: id.clone(),
+        text,
+    };
+    call.command(command).await?;
+    let is_finished = call.read(|state| {
+        let attempt = state.agents.get(&id);
+        attempt.is_some_and(|attempt| state.entry(&attempt.idea).is_some())
+    });
+    let done = Done::at(back(call, &id));
+    if !is_finished {
+        return Ok(done);
+    }
+    Ok(done.note(format!(
+        "message kept, but the work of {id} is in the merge train: {id} reads it only if the merge \
+         comes back"
+    )))
+}
+
+async fn was_said(call: &Call, id: &AgentId, text: &str) -> Result<bool, WebError> {
+    let Some(seq) = call.drawn_at() else {
+        return Ok(false);
+    };
+    let events = changes::events_after(&call.site, seq).await?;
+    let is_this = |event: &Event| {
+        matches!(event, Event::MessageQueued(queued)
+            if queued.agent == *id && queued.text == text)
+    };
+    Ok(events.is_some_and(|events| events.iter().any(is_this)))
+}
+
+/// What a stop ends.
+struct Stopped {
+    idea: IdeaId,
+    iteration: Option<String>,
+    phase: AttemptPhase,
+    worktree: String,
+    is_autopilot: bool,
+}
+
+impl Stopped {
+    fn of(state: &State, id: &AgentId, now: crate::domain::time::Timestamp) -> Option<Self> {
+        let attempt = state.agents.get(id)?;
+        let is_busy = attempt.phase == AttemptPhase::Working;
+        let since = attempt.iteration_at.filter(|_| is_busy);
+        Some(Self {
+            idea: attempt.idea.clone(),
+            iteration: since.map(|since| {
+                let age = span(now.since(since));
+                format!("iteration {}, under way for {age}", attempt.iteration)
+            }),
+            phase: attempt.phase,
+            worktree: worktree_path(&attempt.worktree),
+            is_autopilot: state.mode() == Mode::Autopilot,
+        })
+    }
+
+    fn says(&self) -> Markup {
+        html! {
+            dl .pv {
+                dt { "Lost" }
+                dd {
+                    @match &self.iteration {
+                        Some(iteration) => {
+                            "the rest of " (iteration) "; its files stay as they are then"
+                        },
+                        None => { "no iteration: " (doing(self.phase).to_lowercase()) },
+                    }
+                }
+                dt { "Idea" }
+                dd {
+                    span .id { (self.idea) } " becomes pending again and goes on from this work. "
+                    @if self.is_autopilot {
+                        "Autopilot starts it again in its turn; hold it to prevent that."
+                    } @else { "In semi-auto mode it waits until you assign it." }
+                }
+                dt { "Worktree" }
+                dd { code { (self.worktree) } " stays" }
+                dt { "Slot" }
+                dd { "becomes free for the next idea" }
+            }
+        }
+    }
+}
+
+async fn ask_stop(call: &Call) -> Result<Dialog, WebError> {
+    let id = call.agent()?;
+    call.allowed(&Command::StopAgent { id: id.clone() })?;
+    let now = crate::web::moment::Moment::now().time();
+    let stopped = call.read(|state| Stopped::of(state, &id, now));
+    let Some(stopped) = stopped else {
+        return Err(WebError::not_found(format!("{id} has ended")));
+    };
+    Ok(Dialog {
+        title: format!("Stop {id}?"),
+        back: back(call, &id),
+        says: stopped.says(),
+        fields: html! {},
+        button: Some(format!("Stop {id}")),
+        is_grave: true,
+    })
+}
+
+async fn stop(call: &Call) -> Result<Done, WebError> {
+    let id = call.agent()?;
+    call.command(Command::StopAgent { id: id.clone() }).await?;
+    Ok(Done::at(back(call, &id)))
+}
+
+/// An idea that may take an agent's place.
+pub(super) struct Candidate {
+    pub(super) id: IdeaId,
+    title: String,
+    /// It has work of its own and needs a new worktree.
+    needs_worktree: bool,
+}
+
+/// The ideas that may take this agent's place, next ones first. If there is none: why the first
+/// pending idea may not.
+pub(super) fn candidates(state: &State, agent: &AgentId) -> Result<Vec<Candidate>, String> {
+    let mut refused = None;
+    let mut found = Vec::new();
+    for id in scheduling::line(state).into_iter().take(MOST_IDEAS) {
+        let may = |new_worktree| {
+            let command = Command::RedirectAgent {
+                id: agent.clone(),
+                idea: id.clone(),
+                new_worktree,
+            };
+            decide::command(state, &command, state.swarm.last_event_at)
+        };
+        if let Err(why) = may(true) {
+            refused.get_or_insert_with(|| why.to_string());
+            continue;
+        }
+        let text = state.ideas.get(id).map(|idea| title(&idea.text).to_owned());
+        found.push(Candidate {
+            needs_worktree: may(false).is_err(),
+            title: text.unwrap_or_default(),
+            id: id.clone(),
+        });
+    }
+    if found.is_empty() {
+        return Err(refused.unwrap_or_else(|| "no idea is pending".into()));
+    }
+    Ok(found)
+}
+
+async fn ask_redirect(call: &Call) -> Result<Dialog, WebError> {
+    let id = call.agent()?;
+    let found = call.read(|state| {
+        let attempt = state.agents.get(&id)?;
+        let place = (attempt.idea.clone(), worktree_path(&attempt.worktree));
+        Some((place, candidates(state, &id)))
+    });
+    let Some(((own, worktree), candidates)) = found else {
+        call.allowed(&Command::StopAgent { id: id.clone() })?;
+        return Err(WebError::not_found(format!("{id} has ended")));
+    };
+    let (says, fields, button) = match candidates {
+        Err(why) => (html! { p { (capital(&why)) "." } }, html! {}, None),
+        Ok(candidates) => (
+            html! { p { (id) " stops after what it does now is saved as a commit. " span .id { (own) }
+            " becomes pending again and goes on from that work." } },
+            redirect_fields(call, &own, &worktree, &candidates),
+            Some(format!("Redirect {id}")),
+        ),
+    };
+    Ok(Dialog {
+        title: format!("Redirect {id} to another idea"),
+        back: back(call, &id),
+        says,
+        fields,
+        button,
+        is_grave: true,
+    })
+}
+
+fn redirect_fields(call: &Call, own: &IdeaId, worktree: &str, candidates: &[Candidate]) -> Markup {
+    let chosen = call.text("idea");
+    let place = call.text("worktree");
+    let in_same = format!(
+        "It finds the files of {own} there, in {worktree}. {own} goes on later in a new worktree."
+    );
+    let in_new = format!("It starts from the target. {own} goes on later from its commit.");
+    let choices = [
+        ("new", "In a new worktree", in_new.as_str()),
+        ("same", "In the same worktree", in_same.as_str()),
+    ];
+    html! {
+        label for="idea" { "Idea that takes its place" }
+        select #idea name="idea" required {
+            @for candidate in candidates {
+                option value=(candidate.id) selected[candidate.id.as_str() == chosen] {
+                    (candidate.id) ": " (short(&candidate.title))
+                    @if candidate.needs_worktree { " (has work; new worktree only)" }
+                }
+            }
+        }
+        (radios("Where", "worktree", &choices, &|value| {
+            place == value || place.is_empty() && value == "new"
+        }))
+    }
+}
+
+fn short(text: &str) -> String {
+    let start: String = text.chars().take(80).collect();
+    if start.len() < text.len() {
+        return format!("{start}…");
+    }
+    start
+}
+
+async fn redirect(call: &Call) -> Result<Done, WebError> {
+    let id = call.agent()?;
+    let idea: IdeaId = match call.text("idea").as_str() {
+        "" => return Err(WebError::bad("choose an idea")),
+        text => text
+            .parse()
+            .map_err(|_| WebError::not_found(format!("there is no idea `{text}`")))?,
+    };
+    let new_worktree = match call.text("worktree").as_str() {
+        "new" => true,
+        "same" => false,
+        _ => return Err(WebError::bad("choose the worktree")),
+    };
+    let command = Command::RedirectAgent {
+        id: id.clone(),
+        idea,
+        new_worktree,
+    };
+    call.command(command).await?;
+    Ok(Done::at(back(call, &id)))
+}

@@ -1,0 +1,258 @@
+//! Actions on the swarm as a whole: pause, resume, mode, reload, stop, and the choice after a
+//! force-push.
+
+use futures_util::FutureExt as _;
+use maud::{Markup, html};
+
+use super::call::Call;
+use super::changes::Watch;
+use super::dialog::Dialog;
+use super::{Action, Done};
+use crate::api::ApiError;
+use crate::domain::command::{Command, TargetChoice};
+use crate::domain::lifecycle::AttemptPhase;
+use crate::domain::rejection::Rejection;
+use crate::domain::settings::Mode;
+use crate::domain::state::State;
+use crate::view::names;
+use crate::web::pages::WebError;
+use crate::web::parts::{commit, many};
+
+/// See the module.
+pub(super) const ACTIONS: &[Action] = &[
+    Action {
+        verb: "pause",
+        about: None,
+        ask: Some(|call| ask_pause(call).boxed()),
+        act: |call| pause(call).boxed(),
+        watch: |_| Watch::Nothing,
+    },
+    Action {
+        verb: "resume",
+        about: None,
+        ask: None,
+        act: |call| resume(call).boxed(),
+        watch: |_| Watch::Nothing,
+    },
+    Action {
+        verb: "mode",
+        about: None,
+        ask: None,
+        act: |call| set_mode(call).boxed(),
+        watch: |_| Watch::Nothing,
+    },
+    Action {
+        verb: "reload",
+        about: None,
+        ask: None,
+        act: |call| reload(call).boxed(),
+        watch: |_| Watch::Nothing,
+    },
+    Action {
+        verb: "stop",
+        about: None,
+        ask: Some(|call| ask_stop(call).boxed()),
+        act: |call| stop(call).boxed(),
+        watch: |_| Watch::Phase,
+    },
+    Action {
+        verb: "settle-target",
+        about: None,
+        ask: Some(|call| ask_settle(call).boxed()),
+        act: |call| settle(call).boxed(),
+        watch: |_| Watch::Target,
+    },
+];
+
+async fn ask_pause(call: &Call) -> Result<Dialog, WebError> {
+    Ok(Dialog {
+        title: "Pause the swarm?".into(),
+        back: call.back(""),
+        says: html! {
+            p { "Nothing new starts; agents stop after their current iteration. A pause survives a \
+                restart." }
+        },
+        fields: html! {
+            label for="why" { "Why (for whoever looks next)" }
+            input #why name="why" value=(call.text("why")) autofocus;
+        },
+        button: Some("Pause".into()),
+        is_grave: false,
+    })
+}
+
+async fn pause(call: &Call) -> Result<Done, WebError> {
+    let reason = Some(call.text("why")).filter(|why| !why.is_empty());
+    call.command(Command::Pause { reason }).await?;
+    Ok(Done::at(call.back("")))
+}
+
+async fn resume(call: &Call) -> Result<Done, WebError> {
+    call.command(Command::Resume).await?;
+    Ok(Done::at(call.back("")))
+}
+
+async fn set_mode(call: &Call) -> Result<Done, WebError> {
+    let mode = match call.text("mode").as_str() {
+        "autopilot" => Mode::Autopilot,
+        "semi-auto" => Mode::SemiAuto,
+        other => {
+            let message = format!("`{other}` is no mode; there are autopilot and semi-auto");
+            return Err(WebError::bad(message));
+        }
+    };
+    call.command(Command::SetMode { mode }).await?;
+    Ok(Done::at(call.back("settings")))
+}
+
+async fn reload(call: &Call) -> Result<Done, WebError> {
+    let reloaded = call.site.api.control.reload().await;
+    reloaded.map_err(|error| WebError::from(ApiError::from(error)))?;
+    Ok(Done::at(call.back("settings")))
+}
+
+/// The agents whose iteration runs now, with its number.
+fn in_iteration(state: &State) -> Vec<String> {
+    let all = state.agents.iter();
+    let busy = all.filter(|(_, attempt)| attempt.phase == AttemptPhase::Working);
+    busy.map(|(id, attempt)| format!("{id} (iteration {}, {})", attempt.iteration, attempt.idea))
+        .collect()
+}
+
+async fn ask_stop(call: &Call) -> Result<Dialog, WebError> {
+    let busy = call.read(in_iteration);
+    let chosen = call.text("how");
+    let is_chosen = |how: &str| chosen == how || chosen.is_empty() && how == "gracefully";
+    let choices = [
+        (
+            "gracefully",
+            "Let running iterations finish, then stop",
+            "Nothing is lost. Agents go on from their worktrees with the next start.",
+        ),
+        (
+            "keep-agents",
+            "Stop only the daemon and keep the agents running",
+            "They work on under their runners; the next start adopts them.",
+        ),
+        (
+            "now",
+            "Stop running iterations at once",
+            "What an agent did in this iteration and did not commit stays in its worktree.",
+        ),
+    ];
+    Ok(Dialog {
+        title: "Stop the daemon?".into(),
+        back: call.back(""),
+        says: html! {
+            @match busy.len() {
+                0 => p { "No agent is in an iteration." },
+                1 => p { "In an iteration now: " (busy[0]) "." },
+                _ => p { (many(busy.len(), "agent")) " are in an iteration now: " (busy.join(", ")) "." },
+            }
+            p { "This page answers again after " code { "swarm start" } "." }
+        },
+        fields: radios("How", "how", &choices, &is_chosen),
+        button: Some("Stop the daemon".into()),
+        is_grave: true,
+    })
+}
+
+/// A choice of one, each with what it does.
+pub(super) fn radios(
+    legend: &str,
+    name: &str,
+    choices: &[(&str, &str, &str)],
+    is_chosen: &dyn Fn(&str) -> bool,
+) -> Markup {
+    html! {
+        fieldset .choice {
+            legend { (legend) }
+            @for (value, words, effect) in choices {
+                label {
+                    input type="radio" name=(name) value=(value) required
+                        checked[is_chosen(value)];
+                    span { b { (words) } span .sub { (effect) } }
+                }
+            }
+        }
+    }
+}
+
+async fn stop(call: &Call) -> Result<Done, WebError> {
+    let (command, note) = match call.text("how").as_str() {
+        "gracefully" => (
+            Command::Shutdown { keep_agents: false },
+            "the daemon stops when running iterations have finished",
+        ),
+        "keep-agents" => (
+            Command::Shutdown { keep_agents: true },
+            "the daemon stops; its agents keep running",
+        ),
+        "now" => (Command::ShutdownNow, "the daemon and its agents stop now"),
+        _ => return Err(WebError::bad("choose how the daemon stops")),
+    };
+    call.command(command).await?;
+    let done = Done::at(call.back("")).note(note);
+    Ok(done.note("start it again: swarm start"))
+}
+
+async fn ask_settle(call: &Call) -> Result<Dialog, WebError> {
+    let target = call.read(|state| {
+        let rewritten = state.swarm.rewritten.as_ref()?;
+        let waiting: Vec<_> = state.queue.iter().map(|entry| entry.idea.clone()).collect();
+        let branch = state.settings.as_deref().map(|all| all.target.clone());
+        let commits = (rewritten.from.clone(), rewritten.to.clone());
+        let dropped = rewritten.dropped.clone();
+        Some((branch.unwrap_or_default(), commits, dropped, waiting))
+    });
+    let Some((branch, (from, to), dropped, waiting)) = target else {
+        let error = Rejection::NotNow {
+            what: "choose what to do about the target".into(),
+            why: "it was not force-pushed".into(),
+            instead: None,
+        };
+        return Err(ApiError::from(error).into());
+    };
+    let chosen = call.text("choice");
+    let choices = [
+        (
+            "rebase",
+            "Rebase the waiting work onto the new target",
+            "Its commits become other ones; work that was approved waits for review again.",
+        ),
+        (
+            "ignore",
+            "Merge it as it is",
+            "Commits that the force-push dropped may come back with it.",
+        ),
+        (
+            "cancel",
+            "Cancel its ideas",
+            "They leave the merge train; their commits stay under refs/swarm/rescue/.",
+        ),
+    ];
+    Ok(Dialog {
+        title: format!("What becomes of the work that waits for {branch}?"),
+        back: call.back("train"),
+        says: html! {
+            p { (branch) " was force-pushed from " (commit(&from)) " to " (commit(&to)) "." }
+            @if !dropped.is_empty() { p { "It no longer contains " (names(&dropped)) "." } }
+            @if waiting.is_empty() { p { "No work waits." } }
+            @else { p { "Waiting: " (names(&waiting)) "." } }
+        },
+        fields: radios("What to do", "choice", &choices, &|value| chosen == value),
+        button: Some("Continue the merge train".into()),
+        is_grave: true,
+    })
+}
+
+async fn settle(call: &Call) -> Result<Done, WebError> {
+    let choice = match call.text("choice").as_str() {
+        "rebase" => TargetChoice::Rebase,
+        "ignore" => TargetChoice::Ignore,
+        "cancel" => TargetChoice::Cancel,
+        _ => return Err(WebError::bad("choose what becomes of the waiting work")),
+    };
+    call.command(Command::SettleTarget { choice }).await?;
+    Ok(Done::at(call.back("train")))
+}

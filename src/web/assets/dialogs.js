@@ -1,0 +1,202 @@
+// Dialogs over the page, forms that answer beside their button, and drafts of typed text. Without
+// this file each dialog is a page, and each form leads to the next one.
+(() => {
+  'use strict';
+  const { policy } = window.swarm;
+  const SCRIPT = { 'swarm-script': '1' };
+  const parse = (text) => new DOMParser().parseFromString(policy.createHTML(text), 'text/html');
+  const isAction = (form) => form.method === 'post' && addressOf(form).includes('/do/');
+  const addressOf = (form) => form.getAttribute('action') ?? '';
+
+  // ---- dialogs
+
+  let dialog = null;
+  let opener = null;
+  let onClose = null;
+
+  const open = async (link) => {
+    const address = link.getAttribute('href');
+    const answer = await fetch(address, { headers: SCRIPT }).catch(() => null);
+    const sheet = answer && parse(await answer.text()).querySelector('main [data-sheet]');
+    if (!sheet) {
+      location.assign(address);
+      return;
+    }
+    if (!dialog?.contains(link)) opener = link;
+    show(sheet);
+  };
+
+  const show = (sheet) => {
+    const isNew = !dialog;
+    if (isNew) {
+      dialog = document.createElement('dialog');
+      dialog.setAttribute('aria-labelledby', 'ask-title');
+      dialog.addEventListener('close', closed);
+      document.body.append(dialog);
+    }
+    dialog.replaceChildren(document.importNode(sheet, true));
+    const heading = dialog.querySelector('h1');
+    if (heading) {
+      const lower = document.createElement('h2');
+      lower.id = heading.id;
+      lower.append(...heading.childNodes);
+      heading.replaceWith(lower);
+    }
+    restore(dialog);
+    if (isNew) dialog.showModal();
+    const first = dialog.querySelector('.refused, [autofocus]') ?? dialog;
+    if (first.matches('.refused')) first.tabIndex = -1;
+    first.focus();
+  };
+
+  const closed = () => {
+    dialog.remove();
+    dialog = null;
+    const after = onClose;
+    onClose = null;
+    if (after) {
+      after();
+      return;
+    }
+    // A live update may have drawn the link anew.
+    const same = `a[data-dialog][href="${CSS.escape(opener?.getAttribute('href') ?? '')}"]`;
+    (opener?.isConnected ? opener : document.querySelector(same))?.focus();
+  };
+
+  document.addEventListener('click', (event) => {
+    if (event.defaultPrevented || event.button || event.ctrlKey || event.metaKey
+        || event.shiftKey || event.altKey) return;
+    const link = event.target.closest('a[data-dialog], dialog [data-close], dialog [data-go]');
+    if (!link) return;
+    event.preventDefault();
+    if (link.matches('[data-dialog]')) open(link);
+    else dialog?.close();
+  });
+
+  // ---- forms
+
+  // The server acts once on a form, so a page that has acted is drawn anew.
+  const go = (address) => {
+    const here = location.pathname + location.search;
+    if (address === here || address === `${here}/`) location.reload();
+    else location.assign(address);
+  };
+
+  const refusal = (text) => {
+    const box = document.createElement('div');
+    box.className = 'refused';
+    box.setAttribute('role', 'alert');
+    const line = document.createElement('p');
+    line.textContent = text;
+    box.append(line);
+    return box;
+  };
+
+  const beside = (form, box) => {
+    form.querySelectorAll('.refused').forEach((old) => old.remove());
+    const body = form.querySelector('.body');
+    if (body) body.prepend(box);
+    else form.append(box);
+  };
+
+  const refused = (form, answer, page) => {
+    const sheet = page.querySelector('main [data-sheet]');
+    const box = page.querySelector('.refused');
+    const own = form.closest('[data-sheet]');
+    if (sheet && dialog?.contains(form)) {
+      show(sheet);
+    } else if (sheet && own) {
+      const next = document.importNode(sheet, true);
+      own.replaceWith(next);
+      const alert = next.querySelector('.refused');
+      if (alert) {
+        alert.tabIndex = -1;
+        alert.focus();
+      }
+    } else if (box) {
+      beside(form, document.importNode(box, true));
+    } else {
+      const title = page.querySelector('h1')?.textContent ?? `It was refused (${answer.status})`;
+      beside(form, refusal(`${title}. Nothing was done.`));
+    }
+  };
+
+  const send = async (form, button) => {
+    if (form.hasAttribute('aria-busy')) return;
+    form.setAttribute('aria-busy', 'true');
+    const body = new URLSearchParams(new FormData(form, button));
+    try {
+      const options = { method: 'POST', body, headers: SCRIPT };
+      const answer = await fetch(addressOf(form), options).catch(() => null);
+      if (!answer) {
+        beside(form, refusal('The daemon did not answer. Send it again: it acts once.'));
+        return;
+      }
+      const address = answer.headers.get('swarm-go');
+      if (address) forget(form);
+      if (answer.status === 204) {
+        go(address);
+        return;
+      }
+      const page = parse(await answer.text());
+      const sheet = page.querySelector('main [data-sheet]');
+      if (!address || !sheet) {
+        refused(form, answer, page);
+        return;
+      }
+      show(sheet);
+      onClose = () => go(address);
+    } finally {
+      form.removeAttribute('aria-busy');
+    }
+  };
+
+  document.addEventListener('submit', (event) => {
+    if (event.defaultPrevented || !isAction(event.target)) return;
+    event.preventDefault();
+    send(event.target, event.submitter);
+  });
+
+  document.addEventListener('keydown', (event) => {
+    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
+    const form = event.target.closest('form');
+    const button = event.target.matches('textarea') && form?.querySelector('button.pri');
+    if (button && isAction(form)) form.requestSubmit(button);
+  });
+
+  // A page that the browser kept was drawn before what was done since.
+  window.addEventListener('pageshow', (event) => {
+    if (event.persisted) location.reload();
+  });
+
+  // ---- drafts: what was typed survives a reload of the tab
+
+  const TYPED = 'textarea[name], input[name]:not([type]), input[name][type="text"]';
+  const key = (field) => `draft ${addressOf(field.form)} ${field.name}`;
+
+  const restore = (root) => {
+    for (const field of root.querySelectorAll(TYPED)) {
+      if (!field.form || !isAction(field.form)) continue;
+      const draft = JSON.parse(sessionStorage.getItem(key(field)) ?? 'null');
+      if (draft && draft.base === field.defaultValue && field.value === field.defaultValue) {
+        field.value = draft.value;
+      }
+    }
+  };
+
+  const forget = (form) => {
+    const start = `draft ${addressOf(form)} `;
+    for (const name of Object.keys(sessionStorage)) {
+      if (name.startsWith(start)) sessionStorage.removeItem(name);
+    }
+  };
+
+  document.addEventListener('input', (event) => {
+    const field = event.target;
+    if (!field.matches(TYPED) || !field.form || !isAction(field.form)) return;
+    const draft = { base: field.defaultValue, value: field.value };
+    sessionStorage.setItem(key(field), JSON.stringify(draft));
+  });
+
+  restore(document);
+})();
