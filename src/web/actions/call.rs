@@ -33,6 +33,8 @@ pub struct Call {
     pub id: Option<String>,
     /// The form; for a dialog that is opened, the query of its address.
     pub filled: Query,
+    /// Whether it is a form that was sent, not a dialog that is opened.
+    pub is_sent: bool,
     /// Whether it was sent from a page of an earlier moment.
     pub is_past: bool,
     /// Whether the page's script sent it.
@@ -51,16 +53,19 @@ impl Call {
     pub fn new(
         site: Arc<Site>,
         (verb, id): (&str, Option<String>),
-        (query, form): (Option<String>, &str),
+        (query, form): (Option<String>, Option<&str>),
         headers: &HeaderMap,
     ) -> Self {
         let query = query.unwrap_or_default();
-        let text = if form.is_empty() { &query } else { form };
+        let is_sent = form.is_some();
+        let form = form.unwrap_or_default();
+        let text = if is_sent { form } else { &query };
         let address = format!("{verb}/{}", id.as_deref().unwrap_or_default());
         let digest = Sha256::digest(format!("{address}\n{form}").as_bytes());
         let referer = headers.get(REFERER).and_then(|value| value.to_str().ok());
         let from = referer.and_then(|from| page_below(&site, from));
         Self {
+            is_sent,
             seq: site.api.handle.read(|state| state.seq),
             is_past: has_moment(&query) || has_moment(form),
             is_scripted: headers.contains_key(SCRIPT),

@@ -76,7 +76,8 @@ fn buttons(drawing: &Drawing<'_>, dialog: &Dialog) -> Markup {
         "Close"
     };
     // A field that must be filled in takes the focus by itself.
-    let is_safe_first = dialog.is_grave || dialog.fields.0.is_empty();
+    let has_fields = !dialog.fields.0.is_empty();
+    let is_safe_first = dialog.button.is_some() && (dialog.is_grave || !has_fields);
     html! {
         div .df {
             a .b href=(drawing.live_link(&dialog.back)) data-close autofocus[is_safe_first] {
@@ -110,7 +111,15 @@ pub fn refusal(error: &ApiError) -> Markup {
 }
 
 fn sentence(text: &str) -> String {
-    let text = capital(text.trim_end());
+    let text = text.trim_end();
+    let first = text.split(' ').next().unwrap_or_default();
+    // Ids stay as they are.
+    let is_id = first.contains(|letter: char| letter.is_ascii_digit());
+    let text = if is_id {
+        text.to_owned()
+    } else {
+        capital(text)
+    };
     let is_complete = text.ends_with(['.', '!', '?', ':']);
     if is_complete {
         text
@@ -142,7 +151,7 @@ pub(super) fn refuse(call: &Call, error: &ApiError) -> Response {
             }
             div .df {
                 a .b href=(drawing.live_link(&back)) data-close autofocus[!has_text] { "Back" }
-                @if is_worth_another_try(error) {
+                @if call.is_sent && is_worth_another_try(error) {
                     (hidden(&drawing, call, &back))
                     button .b { "Try again" }
                 }

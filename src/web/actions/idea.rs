@@ -8,7 +8,7 @@ use super::changes::{self, Watch};
 use super::dialog::Dialog;
 use super::{Action, Done, idea_form};
 use crate::api::ApiError;
-use crate::domain::command::{Command, NewIdea};
+use crate::domain::command::{Command, IdeaEdit, NewIdea};
 use crate::domain::event::Event;
 use crate::domain::ids::IdeaId;
 use crate::domain::rejection::Rejection;
@@ -171,6 +171,10 @@ fn some_added(added: &[IdeaId], error: &WebError) -> WebError {
 
 async fn ask_edit(call: &Call) -> Result<Dialog, WebError> {
     let id = call.idea()?;
+    call.allowed(&Command::EditIdea {
+        id: id.clone(),
+        edit: IdeaEdit::default(),
+    })?;
     let idea = call.read(|state| state.ideas.get(&id).map(|idea| view::idea(&id, idea)));
     let idea = idea.ok_or_else(|| unknown(&id))?;
     let typed = if call.filled.get("text").is_some() {
@@ -306,6 +310,7 @@ impl Cancelled {
 
 async fn ask_cancel(call: &Call) -> Result<Dialog, WebError> {
     let id = call.idea()?;
+    call.allowed(&Command::CancelIdea { id: id.clone() })?;
     let cancelled = call.read(|state| Cancelled::of(state, &id));
     let cancelled = cancelled.ok_or_else(|| unknown(&id))?;
     Ok(Dialog {

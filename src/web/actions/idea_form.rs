@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_refused_by_its_name() {
-        for (form, named) in [("priority=high", "high"), ("after=x+y", "x")] {
+        for (form, named) in [("priority=high", "high"), ("after=X+y", "X")] {
             let error = Typed::of(&Query::of(form)).new_ideas().unwrap_err();
             assert!(error.refusal().message.contains(named));
         }

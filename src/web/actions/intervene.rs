@@ -35,7 +35,7 @@ enum Way {
     /// A button that acts at once.
     AtOnce,
     /// A link to its dialog.
-    Asks { is_grave: bool },
+    Asks,
 }
 
 /// An action on the sheet.
@@ -155,7 +155,7 @@ fn of_agent(state: &State, id: &AgentId) -> [Offer; 2] {
         verb,
         id: id.to_string(),
         does,
-        way: Way::Asks { is_grave: true },
+        way: Way::Asks,
         refused,
     };
     [
@@ -196,14 +196,14 @@ fn of_merge(state: &State, id: &IdeaId) -> [Offer; 4] {
             "Send back",
             "reject",
             "The agent continues with your comment.",
-            Way::Asks { is_grave: false },
+            Way::Asks,
             reject,
         ),
         offer(
             "Land without a review",
             "land",
             "It lands when its merge has passed the checks.",
-            Way::Asks { is_grave: true },
+            Way::Asks,
             approve,
         ),
         offer(
@@ -254,7 +254,7 @@ fn of_idea(state: &State, id: &IdeaId, is_held: bool) -> [Offer; 5] {
             "Edit the idea",
             "edit",
             "Text, priority, tags and what it waits for.",
-            Way::Asks { is_grave: false },
+            Way::Asks,
             edit,
         ),
         offer(
@@ -276,7 +276,7 @@ fn of_idea(state: &State, id: &IdeaId, is_held: bool) -> [Offer; 5] {
             "Cancel the idea",
             "cancel",
             "Its agent is stopped; its commits are kept.",
-            Way::Asks { is_grave: true },
+            Way::Asks,
             Command::CancelIdea { id: id.clone() },
         ),
     ]
@@ -316,11 +316,7 @@ fn offered(drawing: &Drawing<'_>, offer: &Offer) -> Markup {
                 Way::AtOnce => (drawing.form(&address, &html! {
                     button .b { (offer.words) }
                 })),
-                Way::Asks { is_grave } => (drawing.ask(
-                    &address,
-                    if is_grave { "b danger" } else { "b" },
-                    &html! { (offer.words) "…" },
-                )),
+                Way::Asks => (drawing.ask(&address, "b", &html! { (offer.words) "…" })),
             }
         }
     }

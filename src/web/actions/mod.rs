@@ -110,7 +110,7 @@ async fn ask_plain(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Response {
-    ask(Call::new(site, (&verb, None), (query, ""), &headers)).await
+    ask(Call::new(site, (&verb, None), (query, None), &headers)).await
 }
 
 async fn ask_about(
@@ -119,7 +119,7 @@ async fn ask_about(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Response {
-    ask(Call::new(site, (&verb, Some(id)), (query, ""), &headers)).await
+    ask(Call::new(site, (&verb, Some(id)), (query, None), &headers)).await
 }
 
 async fn act_plain(
@@ -130,7 +130,13 @@ async fn act_plain(
     RawForm(form): RawForm,
 ) -> Response {
     let form = String::from_utf8_lossy(&form);
-    act(Call::new(site, (&verb, None), (query, &form), &headers)).await
+    act(Call::new(
+        site,
+        (&verb, None),
+        (query, Some(&form)),
+        &headers,
+    ))
+    .await
 }
 
 async fn act_about(
@@ -141,7 +147,13 @@ async fn act_about(
     RawForm(form): RawForm,
 ) -> Response {
     let form = String::from_utf8_lossy(&form);
-    act(Call::new(site, (&verb, Some(id)), (query, &form), &headers)).await
+    act(Call::new(
+        site,
+        (&verb, Some(id)),
+        (query, Some(&form)),
+        &headers,
+    ))
+    .await
 }
 
 /// Draws the dialog of an action.
