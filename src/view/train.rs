@@ -120,9 +120,8 @@ fn at(entry: &MergeEntry, checks: bool) -> (MergeStep, StepState) {
         MergePhase::Verifying => match entry.pre_merge {
             Some(Passage::Asked) => (MergeStep::Hook, StepState::Now),
             Some(Passage::Held) => (MergeStep::Hook, StepState::Waits),
-            Some(Passage::Free) => (MergeStep::Land, StepState::Now),
             None if checks => (MergeStep::Check, StepState::Now),
-            None => (MergeStep::Land, StepState::Now),
+            Some(Passage::Free) | None => (MergeStep::Land, StepState::Now),
         },
         MergePhase::Landing => (MergeStep::Land, StepState::Now),
     }

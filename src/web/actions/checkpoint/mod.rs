@@ -8,6 +8,7 @@ mod rollback;
 mod tests;
 mod undo;
 
+use std::future::ready;
 use std::sync::Arc;
 
 use axum::extract::{Query, State};
@@ -42,14 +43,14 @@ pub(super) const ACTIONS: &[Action] = &[
     Action {
         verb: "checkpoint",
         about: None,
-        ask: Some(|call| ask_create(call).boxed()),
+        ask: Some(|call| ready(Ok(ask_create(call))).boxed()),
         act: |call| create(call).boxed(),
         watch: |_| Watch::Nothing,
     },
     Action {
         verb: "checkpoint-delete",
         about: Some("checkpoint"),
-        ask: Some(|call| ask_delete(call).boxed()),
+        ask: Some(|call| ready(ask_delete(call)).boxed()),
         act: |call| delete(call).boxed(),
         watch: |_| Watch::Nothing,
     },
@@ -74,7 +75,7 @@ pub(super) fn routes() -> Router<Arc<Site>> {
     Router::new().route("/do/checkpoint/check", get(check))
 }
 
-async fn ask_create(call: &Call) -> Result<Dialog, WebError> {
+fn ask_create(call: &Call) -> Dialog {
     let typed = call.text("name");
     let name = if typed.is_empty() {
         let stem = local(now(), "on-%Y-%m-%d-%H%M");
@@ -83,7 +84,7 @@ async fn ask_create(call: &Call) -> Result<Dialog, WebError> {
         typed
     };
     let check = format!("{}/do/checkpoint/check", call.site.access.path());
-    Ok(Dialog {
+    Dialog {
         title: "Create a checkpoint".into(),
         back: call.back("checkpoints"),
         says: html! { p { "You can go back to it later. Nothing stops meanwhile." } },
@@ -99,7 +100,7 @@ async fn ask_create(call: &Call) -> Result<Dialog, WebError> {
         },
         button: Some("Create checkpoint".into()),
         is_grave: false,
-    })
+    }
 }
 
 /// What a checkpoint made now would hold.
@@ -151,7 +152,7 @@ async fn create(call: &Call) -> Result<Done, WebError> {
     Ok(Done::at(call.back("checkpoints")))
 }
 
-async fn ask_delete(call: &Call) -> Result<Dialog, WebError> {
+fn ask_delete(call: &Call) -> Result<Dialog, WebError> {
     let name = checkpoint(call)?;
     let found = |state: &Swarm| {
         let found = state.checkpoints.get(&name).cloned();

@@ -12,6 +12,7 @@ pub mod tests;
 use maud::{Markup, html};
 
 use crate::domain::event::{Event, RollbackAbandoned};
+use crate::domain::ids::Oid;
 use crate::domain::state::State;
 use crate::domain::state::checkpoint::Reason;
 use crate::domain::time::Timestamp;
@@ -28,10 +29,12 @@ pub struct View {
     all: Vec<CheckpointView>,
     rollbacks: Vec<RollbackView>,
     agents: usize,
+    target: Option<Oid>,
     abandoned: Option<(Timestamp, RollbackAbandoned)>,
 }
 
 /// Loads it.
+#[allow(clippy::unused_async)] // every page loads the same way
 pub async fn load(asked: &Asked<'_>) -> Result<View, WebError> {
     let mut view = asked.read(View::of);
     if !asked.moment.is_past() {
@@ -47,6 +50,7 @@ impl View {
             all: view::checkpoints(state),
             rollbacks: view::rollbacks(state),
             agents: state.agents.len(),
+            target: state.swarm.target.as_ref().map(|now| now.commit.clone()),
             abandoned: None,
         }
     }
@@ -167,7 +171,7 @@ fn table(drawing: &Drawing<'_>, view: &View) -> Markup {
                 td .num { (when(one.created_at, now)) }
                 td .sub { (reason(one.reason)) }
                 td { (commit(&one.commit)) }
-                td .sub { (cost(one, view.agents)) }
+                td .sub { (cost(one, view)) }
                 td { div .acts.cp-acts { (verbs(drawing, one)) } }
             } } }
         } }
@@ -175,12 +179,14 @@ fn table(drawing: &Drawing<'_>, view: &View) -> Markup {
 }
 
 /// What going back would cost, as far as the state knows it.
-fn cost(one: &CheckpointView, agents: usize) -> String {
+fn cost(one: &CheckpointView, view: &View) -> String {
+    let is_there = view.target.as_ref().is_none_or(|now| *now == one.commit);
     let landed = match one.landed_since {
-        0 => "nothing that landed".to_owned(),
+        0 if is_there => "nothing that landed".to_owned(),
+        0 => format!("nothing that landed, but {} moves", view.branch),
         count => many(count, "landed idea"),
     };
-    match agents {
+    match view.agents {
         0 => landed,
         count => format!("{landed}; stops {}", many(count, "agent")),
     }

@@ -23,6 +23,7 @@ pub struct View {
 }
 
 /// Loads it.
+#[allow(clippy::unused_async)] // every page loads the same way
 pub async fn load(asked: &Asked<'_>) -> Result<View, WebError> {
     let page = asked.query.page();
     Ok(asked.read(|state| View::of(state, page)))

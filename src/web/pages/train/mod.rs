@@ -135,7 +135,7 @@ fn landed(state: &State) -> (Vec<Landed>, usize) {
     let mut all: Vec<_> = ideas
         .filter_map(|(id, idea)| Some((view::landed_at(idea)?, id, idea)))
         .collect();
-    all.sort_by(|a, b| b.0.cmp(&a.0));
+    all.sort_by_key(|(at, ..)| std::cmp::Reverse(*at));
     let count = all.len();
     let newest = all.into_iter().take(LANDED);
     let newest = newest.filter_map(|(at, id, idea)| {

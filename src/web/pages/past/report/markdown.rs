@@ -58,7 +58,9 @@ fn section(page: &mut String, heading: &str, lines: Vec<String>) {
     if lines.is_empty() {
         return;
     }
-    page.push_str(&format!("\n## {heading}\n\n"));
+    page.push_str("\n## ");
+    page.push_str(heading);
+    page.push_str("\n\n");
     for line in lines {
         page.push_str("- ");
         page.push_str(&line);
@@ -76,13 +78,17 @@ fn idea(view: &View, idea: &ReportedIdea) -> String {
     );
     let way = [idea.reason.as_ref(), view.way.get(&idea.id)];
     for text in way.into_iter().flatten() {
-        line.push_str(&format!("; {}", escaped(text)));
+        line.push_str("; ");
+        line.push_str(&escaped(text));
     }
     if let Some(commit) = &idea.commit {
-        line.push_str(&format!(" ({commit:.10})"));
+        line.push_str(" (");
+        line.push_str(commit.as_str().get(..10).unwrap_or_default());
+        line.push(')');
     }
     if let Some(cost) = idea.used.as_ref().and_then(dollars) {
-        line.push_str(&format!(", {cost}"));
+        line.push_str(", ");
+        line.push_str(&cost);
     }
     line
 }

@@ -51,6 +51,7 @@ pub struct View {
 }
 
 /// Loads it.
+#[allow(clippy::unused_async)] // every page loads the same way
 pub async fn load(asked: &Asked<'_>) -> Result<View, WebError> {
     let text = asked.query.get("since").unwrap_or_default();
     let since = match text {
@@ -98,7 +99,7 @@ impl View {
             agents: view::worked(state, since).len(),
             found,
             branch: crate::web::pages::checkpoints::branch(state),
-            first: state.ideas.iter().map(|(_, idea)| idea.created_at).min(),
+            first: state.ideas.values().map(|idea| idea.created_at).min(),
         }
     }
 

@@ -16,7 +16,7 @@ pub fn spent(view: &View) -> Markup {
     html! {
         section {
             h2 { @match dollars(used) {
-                Some(usd) => { (usd) " spent" },
+                Some(dollars) => { (dollars) " spent" },
                 None => "Spent: not known",
             } }
             @if !view.by_profile.is_empty() {
