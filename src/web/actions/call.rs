@@ -42,7 +42,7 @@ pub struct Call {
     /// The last event when the request came: what a dialog says is not older.
     pub seq: u64,
     /// Identifies the form with all that was typed.
-    hash: String,
+    hash: Vec<u8>,
     form: String,
     /// The page that the person saw before.
     from: Option<String>,
@@ -69,7 +69,7 @@ impl Call {
             seq: site.api.handle.read(|state| state.seq),
             is_past: has_moment(&query) || has_moment(form),
             is_scripted: headers.contains_key(SCRIPT),
-            hash: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+            hash: digest.to_vec(),
             filled: Query::of(text),
             form: form.to_owned(),
             verb: verb.to_owned(),
@@ -159,7 +159,7 @@ impl Call {
     }
 
     /// Identifies this operation: the same form with the same content is the same operation.
-    pub fn operation(&self) -> Result<String, WebError> {
+    pub fn operation(&self) -> Result<Vec<u8>, WebError> {
         if self.filled.get("op").is_some() {
             return Ok(self.hash.clone());
         }

@@ -82,15 +82,15 @@ pub(super) async fn since(
 
 /// The events after `seq`; `None` if they are too many.
 pub(super) async fn events_after(site: &Site, seq: u64) -> Result<Option<Vec<Event>>, WebError> {
-    let all: Vec<Event> = match site.api.handle.recent_after(seq, MOST + 1) {
-        Some(recent) => recent.iter().map(|one| one.event.clone()).collect(),
-        None => {
-            let log = Arc::clone(&site.api.log);
-            let read = tokio::task::spawn_blocking(move || log.read(seq, MOST + 1)).await;
-            let read = read.map_err(|error| WebError::failed(error.to_string()))?;
-            let read = read.map_err(|error| ApiError::unreadable("the event log", &error))?;
-            read.into_iter().map(|one| one.event).collect()
-        }
+    let recent = site.api.handle.recent_after(seq, MOST + 1);
+    let all: Vec<Event> = if let Some(recent) = recent {
+        recent.iter().map(|one| one.event.clone()).collect()
+    } else {
+        let log = Arc::clone(&site.api.log);
+        let read = tokio::task::spawn_blocking(move || log.read(seq, MOST + 1)).await;
+        let read = read.map_err(|error| WebError::failed(error.to_string()))?;
+        let read = read.map_err(|error| ApiError::unreadable("the event log", &error))?;
+        read.into_iter().map(|one| one.event).collect()
     };
     Ok((all.len() <= MOST).then_some(all))
 }
@@ -98,15 +98,17 @@ pub(super) async fn events_after(site: &Site, seq: u64) -> Result<Option<Vec<Eve
 fn is_watched(state: &State, watch: &Watch, object: &Object<'_>) -> bool {
     match (watch, object) {
         (Watch::Nothing, _) => false,
-        (_, Object::Everything) => true,
         (Watch::Idea(id), Object::Idea(its)) => id == *its,
         (Watch::Idea(id), Object::Agent(agent)) => idea_of(state, agent) == Some(id),
         (Watch::Idea(id), Object::Dependent(after)) => after.contains(id),
         (Watch::Agent(id), Object::Idea(its)) => idea_of(state, id) == Some(*its),
         (Watch::Agent(id), Object::Agent(its) | Object::Progress(its)) => id == *its,
-        (Watch::Target, Object::Target)
-        | (Watch::Phase, Object::Phase)
-        | (Watch::Checkpoint(_), Object::Target) => true,
+        (
+            Watch::Idea(_) | Watch::Agent(_) | Watch::Target | Watch::Phase | Watch::Checkpoint(_),
+            Object::Everything,
+        )
+        | (Watch::Target | Watch::Checkpoint(_), Object::Target)
+        | (Watch::Phase, Object::Phase) => true,
         (Watch::Checkpoint(name), Object::Checkpoint(its)) => name == *its,
         (
             Watch::Idea(_) | Watch::Agent(_) | Watch::Target | Watch::Phase | Watch::Checkpoint(_),

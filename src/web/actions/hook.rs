@@ -140,7 +140,7 @@ fn visible(text: &str) -> String {
             || ('\u{202a}'..='\u{202e}').contains(&letter)
             || ('\u{2060}'..='\u{2069}').contains(&letter);
         if is_hidden {
-            shown.push_str(&format!("‹U+{:04X}›", u32::from(letter)));
+            shown.extend(format!("‹U+{:04X}›", u32::from(letter)).chars());
         } else {
             shown.push(letter);
         }

@@ -13,6 +13,7 @@ use crate::daemon::review::Wanted;
 use crate::domain::command::Command;
 use crate::domain::ids::{IdeaId, Oid};
 use crate::domain::state::State;
+use crate::domain::usage::MicroUsd;
 use crate::view::{self, ChangedFile, MergeDiff};
 use crate::web::pages::WebError;
 use crate::web::parts::{commit, many};
@@ -146,7 +147,7 @@ impl Left {
         let settings = state.settings.as_deref()?;
         let used = view::used(&idea.used);
         let used = used.usd + used.estimated_usd;
-        let limit = settings.budget.usd_per_idea.map(|limit| limit.dollars());
+        let limit = settings.budget.usd_per_idea.map(MicroUsd::dollars);
         let left = |limit: f64| {
             let left = (limit - used).max(0.0);
             format!("${left:.2} of ${limit:.2} of the idea's budget are left")

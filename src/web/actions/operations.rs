@@ -22,21 +22,21 @@ type Outcome = Arc<OnceCell<Done>>;
 /// See the module.
 #[derive(Default)]
 pub struct Operations {
-    kept: Mutex<VecDeque<(String, Outcome)>>,
+    kept: Mutex<VecDeque<(Vec<u8>, Outcome)>>,
 }
 
 impl Operations {
     /// Acts, unless this operation was accepted before. Not to be cancelled halfway.
     pub(super) async fn once(
         &self,
-        operation: String,
+        operation: Vec<u8>,
         act: impl Future<Output = Result<Done, WebError>> + Send,
     ) -> Result<Done, WebError> {
         let outcome = self.outcome(operation);
         outcome.get_or_try_init(|| act).await.cloned()
     }
 
-    fn outcome(&self, operation: String) -> Outcome {
+    fn outcome(&self, operation: Vec<u8>) -> Outcome {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, outcome)) = kept.iter().find(|(its, _)| *its == operation) {
             return Arc::clone(outcome);
@@ -85,7 +85,10 @@ mod tests {
         let operations = Operations::default();
         for number in 0..KEPT + 5 {
             let done = async { Ok(Done::at("ideas")) };
-            operations.once(number.to_string(), done).await.unwrap();
+            operations
+                .once(number.to_string().into(), done)
+                .await
+                .unwrap();
         }
         assert_eq!(operations.kept.lock().unwrap().len(), KEPT);
     }
