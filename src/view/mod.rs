@@ -5,14 +5,17 @@
 
 mod agent;
 mod baseline;
+mod checkpoints;
 mod idea;
 mod learnings;
 mod merge;
 mod needs_you;
 mod no_daemon;
 mod report;
+mod report_details;
 pub mod schema;
 mod status;
+mod train;
 mod undo;
 mod unread_messages;
 mod usage;
@@ -21,6 +24,7 @@ mod warnings;
 pub use crate::domain::attention::names;
 pub use crate::domain::attention::rest::{Rest, rest};
 pub use agent::{AgentView, MessageView, agent, agents};
+pub use checkpoints::{CheckpointView, RollbackView, checkpoints, rollbacks, suggested_name};
 pub use idea::{
     IdeaDetail, IdeaView, edited, held, idea, idea_detail, ideas, ideas_open_first, status_verb,
 };
@@ -28,8 +32,10 @@ pub use learnings::{LearningView, SourceView, learnings};
 pub use merge::{ChangedFile, MergeDiff, MergeView, merges};
 pub use needs_you::{NeedsYou, cut_off, needs_you};
 pub use no_daemon::after_a_start;
-pub use report::{ReportView, ReportedIdea, Stuck, report, stuck, warned};
+pub use report::{ReportView, ReportedIdea, Stuck, landed_at, report, stuck, warned};
+pub use report_details::{Bump, BumpKind, bumps, on_the_way, used_by_profile, worked};
 pub use status::{Outside, SlotsView, StatusView, TargetNow, TargetView, count, status};
+pub use train::{MergeStep, StepState, TrainView, coming, train};
 pub use undo::{UndoView, undo};
 pub use usage::{AccountView, DayView, TokensView, UsedView, accounts, used};
 pub use warnings::WarningView;

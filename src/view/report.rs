@@ -152,15 +152,16 @@ fn reported(state: &State, id: &IdeaId, idea: &Idea) -> ReportedIdea {
 /// When an idea reached its status. A rollback that was undone, or a force-push, changed an idea
 /// that had landed; it landed when its commit did.
 fn reached(idea: &Idea) -> Timestamp {
-    let landed = idea
-        .commit
-        .as_ref()
-        .filter(|_| idea.status == IdeaStatus::Done);
-    let landing = landed.and_then(|commit| {
-        let mut lines = idea.audit.iter().rev();
-        lines.find(|line| line.what == LANDED && line.detail == commit.as_str())
-    });
-    landing.map_or(idea.updated_at, |line| line.at)
+    landed_at(idea).unwrap_or(idea.updated_at)
+}
+
+/// When an idea landed that is done with a commit.
+pub fn landed_at(idea: &Idea) -> Option<Timestamp> {
+    let landed = idea.status == IdeaStatus::Done;
+    let commit = idea.commit.as_ref().filter(|_| landed)?;
+    let mut lines = idea.audit.iter().rev();
+    let landing = lines.find(|line| line.what == LANDED && line.detail == commit.as_str());
+    Some(landing.map_or(idea.updated_at, |line| line.at))
 }
 
 /// Why an idea has its status. The error of an attempt does not count once another has started.

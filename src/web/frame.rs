@@ -8,9 +8,11 @@ use super::assets;
 use super::document::{Drawing, Page, Place, encoded};
 use super::parts::{icon, local, phase, tinted};
 use super::touches::Touched;
+use crate::domain::ids::CheckpointName;
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::settings::Mode;
 use crate::domain::state::State;
+use crate::domain::state::checkpoint::RollbackStep;
 use crate::domain::time::Timestamp;
 use crate::view;
 
@@ -38,6 +40,7 @@ pub struct FrameView {
     seq: u64,
     last_seq: u64,
     at: Timestamp,
+    rollback: Option<(CheckpointName, RollbackStep)>,
 }
 
 impl FrameView {
@@ -65,6 +68,10 @@ impl FrameView {
             seq: state.seq,
             last_seq,
             at: state.swarm.last_event_at,
+            rollback: state
+                .rollback
+                .as_deref()
+                .map(|rollback| (rollback.to.clone(), rollback.step)),
         }
     }
 }
@@ -99,11 +106,44 @@ pub fn document(drawing: &Drawing<'_>, page: &Page, view: &FrameView) -> Markup 
                         "The daemon does not answer. This page shows the last that was known; agents \
                         work on under their runners. Start it: " code { "swarm start" }
                     }
+                    (drawing.fragment(
+                        "f-rollback",
+                        Touched::STATUS | Touched::CHECKPOINTS,
+                        &rollback(drawing, view),
+                    ))
                     (page.main)
                 }
                 (time_bar(drawing, view))
                 (stream(drawing))
             }
+        }
+    }
+}
+
+/// The steps of a rollback under way.
+fn rollback(drawing: &Drawing<'_>, view: &FrameView) -> Markup {
+    const STEPS: [(RollbackStep, &str); 5] = [
+        (RollbackStep::Checking, "Check the checkpoint"),
+        (RollbackStep::Stopping, "Stop the agents"),
+        (RollbackStep::Saving, "Save the present state"),
+        (RollbackStep::Moving, "Move the target"),
+        (RollbackStep::Restoring, "Restore the ideas"),
+    ];
+    let Some((to, now)) = &view.rollback else {
+        return html! {};
+    };
+    html! {
+        div .card.under-way role="status" {
+            b { "Rolling back to "
+                a href=(drawing.link(&format!("checkpoints/{to}"))) { (to) } }
+            ol .steps { @for (step, words) in STEPS {
+                li .is-done[step < *now] .is-now[step == *now]
+                    aria-current=[(step == *now).then_some("step")] {
+                    @if step < *now { (icon("ok")) }
+                    @else if step == *now { (icon("half")) }
+                    (words)
+                }
+            } }
         }
     }
 }

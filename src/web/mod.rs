@@ -35,6 +35,7 @@ use axum::middleware;
 use crate::api::ApiContext;
 use access::Access;
 use moment::Past;
+use pages::checkpoints::preview::Previews;
 
 /// What the pages need.
 pub struct Site {
@@ -46,6 +47,8 @@ pub struct Site {
     pub name: String,
     /// Earlier states.
     past: Past,
+    /// What rollbacks would change, for open pages.
+    previews: Previews,
     /// Actions that were accepted.
     operations: actions::Operations,
 }
@@ -59,6 +62,7 @@ impl Site {
         );
         Self {
             past: Past::new(Arc::clone(&api.log)),
+            previews: Previews::default(),
             operations: actions::Operations::default(),
             api,
             access,

@@ -43,6 +43,7 @@ mod misbehaving_agents;
 mod newer_versions;
 mod notify;
 mod offline;
+mod page_checkpoints;
 mod preflight;
 mod reading_commands;
 mod real_backlog;

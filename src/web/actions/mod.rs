@@ -99,6 +99,7 @@ pub fn routes() -> Router<Arc<Site>> {
         .route("/do/{verb}", get(ask_plain).post(act_plain))
         .route("/do/{verb}/{id}", get(ask_about).post(act_about))
         .route("/do", post(nothing))
+        .merge(checkpoint::routes())
 }
 
 async fn nothing() -> WebError {

@@ -27,6 +27,7 @@ static STYLE: LazyLock<Asset> = LazyLock::new(|| {
         include_str!("swarm.css"),
         include_str!("own.css"),
         include_str!("own-dialogs.css"),
+        include_str!("own-checkpoints.css"),
     ]
     .concat();
     asset("css", "text/css; charset=utf-8", content)
@@ -39,6 +40,7 @@ static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
         include_str!("hx-sse.min.js"),
         include_str!("app.js"),
         include_str!("dialogs.js"),
+        include_str!("checkpoints.js"),
     ];
     asset("js", "text/javascript; charset=utf-8", parts.join("\n;\n"))
 });

@@ -4,7 +4,7 @@
 
 mod agents;
 pub mod asked;
-mod checkpoints;
+pub mod checkpoints;
 mod error;
 mod ideas;
 mod overview;
