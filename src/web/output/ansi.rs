@@ -121,9 +121,8 @@ fn mark(c: char) -> Option<String> {
     let code = u32::from(c);
     match c {
         '\t' => None,
-        // Unicode has a picture for each of these.
-        '\0'..='\u{1f}' => char::from_u32(0x2400 + code).map(String::from),
-        '\u{7f}' => Some('\u{2421}'.into()),
+        // As terminals show them: `^G`.
+        '\0'..='\u{1f}' | '\u{7f}' => char::from_u32(code ^ 0x40).map(|c| format!("^{c}")),
         _ if c.is_control() || is_unseen(c) => Some(format!("‹U+{code:04X}›")),
         _ => None,
     }
@@ -363,7 +362,7 @@ mod tests {
     fn what_cannot_be_seen_becomes_a_mark() {
         assert_eq!(
             text("a\u{202e}b\u{200b}\0\u{7f}\u{85}".as_bytes()),
-            "a‹U+202E›b‹U+200B›␀␡‹U+0085›"
+            "a‹U+202E›b‹U+200B›^@^?‹U+0085›"
         );
         let found = line(b"x\0\0y", &mut Style::default(), 100);
         let marks: Vec<bool> = found.spans.iter().map(|span| span.is_mark).collect();

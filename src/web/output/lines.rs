@@ -14,7 +14,7 @@ use super::index::{after_newline, last_lines};
 use super::{BLOCK, Span, Style, ansi};
 
 /// How much text of a line is shown, in bytes.
-const SHOWN: usize = 8 * 1024;
+const SHOWN: usize = 4 * 1024;
 /// How much text one answer has, in bytes, however many lines are wanted.
 const MOST: usize = 256 * 1024;
 

@@ -98,6 +98,11 @@ pub fn nearest(state: &State, name: &str) -> Vec<String> {
         .collect()
 }
 
+/// Whether the agent worked in this run.
+pub fn is_iteration(run: &RunId) -> bool {
+    label(run).starts_with("Iteration")
+}
+
 /// A run by its name: `Iteration 2`, `Check 1`.
 pub fn label(run: &RunId) -> String {
     let part = run.as_str().rsplit('-').next().unwrap_or_default();

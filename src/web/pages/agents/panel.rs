@@ -118,12 +118,7 @@ fn streams(drawing: &Drawing<'_>, view: &View, shown: &Shown) -> Markup {
 }
 
 fn tools(drawing: &Drawing<'_>, view: &View, shown: &Shown, lines: &Lines) -> Markup {
-    let id = &view.known.agent.id;
     let wanted = &shown.wanted;
-    let raw = |rest: &str| {
-        let part = address(drawing, shown, rest);
-        drawing.live_link(&format!("agents/{id}/raw{part}"))
-    };
     let is_live = is_live(drawing, view, shown);
     html! {
         form .logfind method="get" role="search" {
@@ -148,32 +143,14 @@ fn tools(drawing: &Drawing<'_>, view: &View, shown: &Shown, lines: &Lines) -> Ma
         label .row.scripted hidden { input #log-wrap type="checkbox" checked; "Wrap" }
         button .b.quiet.sq.scripted #log-copy type="button" hidden
             aria-label="Copy the lines on this page" { (icon("copy")) }
-        @if !drawing.moment.is_past() {
-            a .b.quiet href=(raw("")) { "Raw" }
-            a .b.quiet href=(raw("&download=1")) { "Download" }
-        }
     }
 }
 
 /// Links to the match before and after.
 fn steps(drawing: &Drawing<'_>, shown: &Shown, search: Option<&Search>) -> Markup {
     let link = |line: u64| {
-        address(
-            drawing,
-            shown,
-            &format!("{}&line={line}#L{line}", searched(shown)),
-        )
-    };
-    // The moment must stand before the line's name.
-    let link = |line: u64| {
-        let text = link(line);
-        match text.split_once('#') {
-            Some((before, after)) => match after.split_once('&') {
-                Some((name, rest)) => format!("{before}&{rest}#{name}"),
-                None => text,
-            },
-            None => text,
-        }
+        let rest = format!("{}&line={line}", searched(shown));
+        format!("{}#L{line}", address(drawing, shown, &rest))
     };
     let before = search.and_then(|search| {
         let hits = search.found.hits.iter().map(|hit| hit.line);
@@ -264,7 +241,7 @@ fn output(drawing: &Drawing<'_>, view: &View, shown: &Shown, lines: &Lines) -> M
         is_live: is_live(drawing, view, shown),
     };
     html! {
-        div .logbox #logbox data-output=(part("output")) data-search=(part("search"))
+        div .logwrap { div .logbox #logbox data-output=(part("output")) data-search=(part("search"))
             data-page=(address(drawing, shown, ""))
             data-line=[shown.wanted.line.or_else(|| {
                 lines.search.as_ref().and_then(|search| search.at)
@@ -274,7 +251,7 @@ fn output(drawing: &Drawing<'_>, view: &View, shown: &Shown, lines: &Lines) -> M
             }
             (list(&lines.chunk, &look, &about))
         }
-        button .b.log-new.scripted #log-new type="button" hidden {}
+        button .b.log-new.scripted #log-new type="button" hidden {} }
     }
 }
 
@@ -284,6 +261,10 @@ fn foot(drawing: &Drawing<'_>, view: &View, shown: &Shown, lines: &Lines) -> Mar
     let last = numbered(lines.chunk.lines.last());
     let dropped: u32 = lines.chunk.lines.iter().map(|line| line.dropped).sum();
     let link = |from: u64| address(drawing, shown, &format!("{}&from={from}", searched(shown)));
+    let raw = |rest: &str| {
+        let part = address(drawing, shown, rest);
+        drawing.live_link(&format!("agents/{}/raw{part}", view.known.agent.id))
+    };
     html! {
         div .logfoot {
             span #log-range {
@@ -305,6 +286,10 @@ fn foot(drawing: &Drawing<'_>, view: &View, shown: &Shown, lines: &Lines) -> Mar
             }
             @if dropped > 0 {
                 span { (dropped) " terminal sequences are not shown" }
+            }
+            @if !drawing.moment.is_past() {
+                a href=(raw("")) { "Raw" }
+                a href=(raw("&download=1")) { "Download" }
             }
             span .grow {}
             @if view.known.agent.runs.len() > 1 || shown.stderr > 0 {

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::agent::View;
-use super::known::label;
+use super::known::{is_iteration, label};
 use crate::domain::state::Audit;
 use crate::view::MessageView;
 use crate::web::document::Drawing;
@@ -81,10 +81,7 @@ fn facts(drawing: &Drawing<'_>, view: &View) -> Markup {
     let agent = &view.known.agent;
     let until = agent.ended_at.unwrap_or_else(|| drawing.moment.time());
     let time = span(until.since(agent.started_at));
-    let iterations = agent
-        .runs
-        .iter()
-        .filter(|run| label(run).starts_with("Iteration"));
+    let iterations = agent.runs.iter().filter(|run| is_iteration(run));
     html! {
         section {
             h2 { "Facts" }

@@ -75,11 +75,14 @@ pub fn size(bytes: u64) -> String {
 }
 
 fn row(line: &Line, look: &Look<'_>) -> Markup {
-    let id = line.number.map(|number| format!("L{number}"));
+    let class = (look.stream == Stream::Stderr).then_some("err");
     html! {
-        li id=[id] data-n=[line.number.map(grouped)]
-            .err[look.stream == Stream::Stderr].open[line.is_open] { (content(line, look)) }
+        li id=[id(line)] data-n=[line.number.map(grouped)] class=[class] { (content(line, look)) }
     }
+}
+
+fn id(line: &Line) -> Option<String> {
+    line.number.map(|number| format!("L{number}"))
 }
 
 fn folded(call: &Line, results: &[Line], look: &Look<'_>) -> Markup {
@@ -88,15 +91,10 @@ fn folded(call: &Line, results: &[Line], look: &Look<'_>) -> Markup {
         found.is_some_and(|found| !found.is_empty())
     };
     html! {
-        li id=[call.number.map(|number| format!("L{number}"))]
-            data-n=[call.number.map(grouped)] .open[results.iter().any(|line| line.is_open)] {
+        li id=[id(call)] data-n=[call.number.map(grouped)] {
             details open[results.iter().any(is_wanted)] {
                 summary { (content(call, look)) }
-                @for line in results {
-                    div id=[line.number.map(|number| format!("L{number}"))] {
-                        (content(line, look))
-                    }
-                }
+                @for line in results { div id=[id(line)] { (content(line, look)) } }
             }
         }
     }
@@ -123,10 +121,12 @@ fn spans(spans: &[Span], text: &str, pattern: Option<&Pattern>) -> Markup {
     let found = pattern
         .map(|pattern| pattern.matches(text))
         .unwrap_or_default();
-    let mut at = 0;
-    html! { @for span in spans {
-        @let start = at;
-        @let () = at += span.text.len();
+    let placed = spans.iter().scan(0, |at, span| {
+        let start = *at;
+        *at += span.text.len();
+        Some((start, span))
+    });
+    html! { @for (start, span) in placed {
         @let class = class(span);
         @let body = highlighted(&span.text, start, &found);
         @if class.is_empty() { (body) } @else { span class=(class) { (body) } }
@@ -236,15 +236,15 @@ fn with_chips(text: &str, chips: &[Chip], pattern: Option<&Pattern>) -> Markup {
             .unwrap_or_default();
         highlighted(text, 0, &found)
     };
-    let mut at = 0;
+    let starts = std::iter::once(0).chain(chips.iter().map(|chip| chip.end));
+    let rest = chips.last().map_or(0, |chip| chip.end);
     html! {
-        @for chip in chips {
-            (plain(text.get(at..chip.start).unwrap_or_default()))
+        @for (start, chip) in starts.zip(chips) {
+            (plain(text.get(start..chip.start).unwrap_or_default()))
             span .sig { (chip.label) }
             @if !chip.words.is_empty() { " " (plain(&chip.words)) }
-            @let () = at = chip.end;
         }
-        (plain(text.get(at..).unwrap_or_default()))
+        (plain(text.get(rest..).unwrap_or_default()))
     }
 }
 
