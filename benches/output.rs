@@ -94,7 +94,8 @@ const NO_LIMIT: Limits = Limits {
 impl Measured {
     fn round(&mut self, runs: &Path, path: &Path, lines: u64) -> Result {
         self.floor.push(millis(timed(|| floor(path))?.0));
-        let before = peak()?;
+        fs::write("/proc/self/clear_refs", "5")?;
+        let before = status("VmRSS:")?;
         let (time, chunk) = timed(|| open(runs)?.tail(500, false).map_err(fail))?;
         self.open.push(millis(time));
         ensure(chunk.lines.len() == 500, || "not 500 lines".to_owned())?;
@@ -122,7 +123,8 @@ impl Measured {
         self.all.push(search(runs, OFTEN.1, false, NO_LIMIT, hits)?);
         self.pattern
             .push(search(runs, r"hours\.t.t\)$", true, NO_LIMIT, hits)?);
-        self.memory.push(mebibytes(peak()?.saturating_sub(before)));
+        self.memory
+            .push(mebibytes(status("VmHWM:")?.saturating_sub(before)));
         Ok(())
     }
 
@@ -185,12 +187,12 @@ fn floor(path: &Path) -> Result {
     Ok(())
 }
 
-/// The most memory that this process had, in bytes.
-fn peak() -> Result<u64> {
+/// Memory of this process in bytes: `VmRSS` now, `VmHWM` the most since it was reset.
+fn status(name: &str) -> Result<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
     let kibibytes = line.and_then(|line| line.split_whitespace().next());
-    let kibibytes: u64 = kibibytes.ok_or("no VmHWM")?.parse()?;
+    let kibibytes: u64 = kibibytes.ok_or("no such line")?.parse()?;
     Ok(kibibytes * 1_024)
 }
 

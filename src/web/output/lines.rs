@@ -150,14 +150,13 @@ impl<'f> Reader<'f> {
             &mut self.style,
             SHOWN,
         );
-        let (next, is_open, is_all) = match line_end {
-            Some(at) => (start + at as u64 + 1, false, true),
-            None => {
-                let looked_to = start + looked_at as u64;
-                let next = after_newline(self.file, looked_to, self.end)?;
-                let is_open = next == self.end && !self.ends_with_newline(looked_to)?;
-                (next, is_open, next == looked_to)
-            }
+        let (next, is_open, is_all) = if let Some(at) = line_end {
+            (start + at as u64 + 1, false, true)
+        } else {
+            let looked_to = start + looked_at as u64;
+            let next = after_newline(self.file, looked_to, self.end)?;
+            let is_open = next == self.end && !self.ends_with_newline(looked_to)?;
+            (next, is_open, next == looked_to)
         };
         if next / BLOCK != start / BLOCK {
             self.style = Style::default();

@@ -64,9 +64,12 @@ impl Pattern {
             .size_limit(COMPILED)
             .dfa_size_limit(COMPILED)
             .build();
-        built.map(Self).map_err(|error| match error {
-            regex::Error::CompiledTooBig(_) => "it is too large".to_owned(),
-            error => error.to_string(),
+        built.map(Self).map_err(|error| {
+            if matches!(error, regex::Error::CompiledTooBig(_)) {
+                "it is too large".to_owned()
+            } else {
+                error.to_string()
+            }
         })
     }
 

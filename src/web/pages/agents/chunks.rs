@@ -87,7 +87,8 @@ fn gone() -> WebError {
     WebError::not_found("this output is no longer kept")
 }
 
-async fn output(
+/// Lines as markup.
+pub async fn output(
     State(site): State<Arc<Site>>,
     Path(id): Path<String>,
     moment: Moment,
@@ -150,7 +151,8 @@ pub fn list(chunk: &Chunk, look: &Look<'_>, about: &ListedAs) -> Markup {
     }
 }
 
-async fn search(
+/// Lines that match.
+pub async fn search(
     State(site): State<Arc<Site>>,
     Path(id): Path<String>,
     moment: Moment,
@@ -183,7 +185,8 @@ async fn search(
     Ok(Json(json!({ "lines": lines, "next": next })).into_response())
 }
 
-async fn raw(
+/// The output's bytes.
+pub async fn raw(
     State(site): State<Arc<Site>>,
     Path(id): Path<String>,
     uri: OriginalUri,

@@ -64,13 +64,12 @@ impl Known {
         })
     }
 
-    /// The run that is shown first: the one that runs, else the last.
+    /// The run that is shown first: the one that runs, else the last in which the agent worked.
     pub fn first_run(&self) -> Option<&RunId> {
-        let live = self
-            .live
-            .as_ref()
-            .filter(|run| self.agent.runs.contains(run));
-        live.or_else(|| self.agent.runs.last())
+        let runs = &self.agent.runs;
+        let live = self.live.as_ref().filter(|run| runs.contains(run));
+        let worked = || runs.iter().rev().find(|run| is_iteration(run));
+        live.or_else(worked).or_else(|| runs.last())
     }
 
     /// How much of a run's output was known at the moment; `None` if all of it.
@@ -82,10 +81,7 @@ impl Known {
 
 /// The names of agents that are most like this one.
 pub fn nearest(state: &State, name: &str) -> Vec<String> {
-    let all = state
-        .agents
-        .keys()
-        .chain(state.ended.iter().map(|(id, _)| id));
+    let all = state.agents.keys().chain(state.ended.keys());
     let mut likely: Vec<(f64, &AgentId)> = all
         .map(|id| (strsim::jaro_winkler(id.as_str(), name), id))
         .filter(|(likeness, _)| *likeness > 0.7)

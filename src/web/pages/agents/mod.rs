@@ -35,6 +35,7 @@ pub struct View {
 }
 
 /// Loads it.
+#[allow(clippy::unused_async)] // every page loads the same way
 pub async fn load(asked: &Asked<'_>) -> Result<View, WebError> {
     Ok(asked.read(View::of))
 }
@@ -122,3 +123,6 @@ fn row(drawing: &Drawing<'_>, view: &View, agent: &AgentView) -> Markup {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,10 +4,11 @@ use maud::{Markup, html};
 
 use super::agent::View;
 use super::known::{is_iteration, label};
+use crate::domain::ids::Oid;
 use crate::domain::state::Audit;
 use crate::view::MessageView;
 use crate::web::document::Drawing;
-use crate::web::parts::{clock, dollars, icon, span, tokens};
+use crate::web::parts::{clock, commit, dollars, icon, span, tokens};
 
 /// All of it.
 pub fn rail(drawing: &Drawing<'_>, view: &View) -> Markup {
@@ -35,12 +36,19 @@ fn steps(steps: &[Audit]) -> Markup {
                 ol .bumps { @for step in steps {
                     li {
                         (clock(step.at)) (icon("ok"))
-                        div { (step.what.replace('_', " ")) " " span .dim { (step.detail) } }
+                        div { (step.what.replace('_', " ")) " " (detail(&step.detail)) }
                     }
                 } }
             }
         }
     }
+}
+
+/// A commit, shortened, or any other text.
+fn detail(text: &str) -> Markup {
+    let oid = text.parse::<Oid>();
+    let other = |_| html! { span .dim { (text) } };
+    oid.map_or_else(other, |oid| commit(&oid))
 }
 
 fn said(said: &[MessageView]) -> Markup {
