@@ -154,7 +154,7 @@
   const goTo = async (line, isNew) => {
     if (follow) follow.checked = false;
     if (isNew || !byId(`L${line}`)) {
-      const more = await fetchList(`&from=${Math.max(1, line - CHUNK / 4)}`);
+      const more = await fetchList(`&from=${Math.max(1, line - CHUNK / 4)}`).catch(() => null);
       if (more && more.children.length) replace(more);
     }
     mark(line);
@@ -173,8 +173,9 @@
 
   const jumpToEnd = async () => {
     if (!atEnd()) {
-      const more = await fetchList('');
-      if (more) replace(more);
+      const more = await fetchList('').catch(() => null);
+      if (!more) return;
+      replace(more);
     }
     if (follow) follow.checked = true;
     seen = count();
@@ -254,8 +255,8 @@
     isAll = false;
     showHits();
     while (mine === run && hits.length < HITS) {
-      const answer = await fetch(box.dataset.search + pattern + place);
-      if (!answer.ok) { showHits(answer.status === 400 ? 'no pattern' : 'failed'); return; }
+      const answer = await fetch(box.dataset.search + pattern + place).catch(() => null);
+      if (!answer?.ok) { showHits(answer?.status === 400 ? 'no pattern' : 'failed'); return; }
       const found = await answer.json();
       if (mine !== run) return;
       const isFirst = !hits.length && found.lines.length > 0;

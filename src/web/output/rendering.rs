@@ -1,5 +1,5 @@
-//! The text of a structured output: made by the same transcript as `swarm agent logs`, as far as the
-//! output has grown, in a file without a name that goes when it is forgotten.
+//! The text of a structured output: made by the same transcript as `swarm agent logs`, as far as
+//! the output has grown, in a file without a name that goes when it is forgotten.
 //!
 //! Invariant: the text is never changed, only continued.
 

@@ -3,7 +3,7 @@
 //!
 //! | address | answer |
 //! | --- | --- |
-//! | `agents/ID/output?run=&from=&lines=` | lines as markup; with `size=`, 204 if it has not grown |
+//! | `agents/ID/output?run=&from=&lines=&size=` | lines as markup; 204 if its size is the same |
 //! | `agents/ID/search?run=&q=&regex=&byte=&line=` | lines that match from there on, as JSON |
 //! | `agents/ID/raw?run=&stream=`, `agents/ID/prompt?run=` | the bytes, as text |
 

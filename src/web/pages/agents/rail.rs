@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::agent::View;
 use super::known::{is_iteration, label};
-use crate::domain::ids::Oid;
+use crate::domain::ids::{Oid, RunId};
 use crate::domain::state::Audit;
 use crate::view::MessageView;
 use crate::web::document::Drawing;
@@ -88,6 +88,7 @@ fn stage(stage: &str) -> (&'static str, &'static str, &'static str) {
 fn facts(drawing: &Drawing<'_>, view: &View) -> Markup {
     let agent = &view.known.agent;
     let until = agent.ended_at.unwrap_or_else(|| drawing.moment.time());
+    let prompt = |run: &RunId| drawing.live_link(&format!("agents/{}/prompt?run={run}", agent.id));
     let time = span(until.since(agent.started_at));
     let iterations = agent.runs.iter().filter(|run| is_iteration(run));
     html! {
@@ -121,9 +122,7 @@ fn facts(drawing: &Drawing<'_>, view: &View) -> Markup {
                 @if !agent.runs.is_empty() && !drawing.moment.is_past() {
                     dt { "Prompts" }
                     dd { @for run in iterations {
-                        a href=(drawing.live_link(&format!("agents/{}/prompt?run={run}", agent.id))) {
-                            (label(run))
-                        } " "
+                        a href=(prompt(run)) { (label(run)) } " "
                     } }
                 }
             }

@@ -287,8 +287,8 @@ mod tests {
         );
         assert_eq!(
             shown,
-            "<li id=\"L7\" data-n=\"7\">&lt;script&gt;<mark>alert</mark>(1)&lt;/script&gt;&amp;&quot;\
-             </li>"
+            "<li id=\"L7\" data-n=\"7\">&lt;script&gt;<mark>alert</mark>(1)\
+             &lt;/script&gt;&amp;&quot;</li>"
         );
     }
 
