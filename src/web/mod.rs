@@ -7,6 +7,7 @@
 //! | `document`, `frame`, `parts` | what a page consists of, what surrounds it, and small pieces |
 //! | `moment` | the state to show: now, or at an earlier event (`?at=`) |
 //! | `pages` | one file for each page: from a view to markup |
+//! | `output` | the output of runs: its lines, colours, and a search in it |
 //! | `actions` | the forms: each becomes a command of the domain |
 //! | `live`, `touches` | sends the parts of an open page that new events change |
 //! | `assets` | the stylesheet and the script, with their hashes as names |
@@ -22,6 +23,7 @@ mod frame;
 mod guard;
 mod live;
 mod moment;
+pub mod output;
 mod pages;
 mod parts;
 pub mod server;
@@ -45,6 +47,8 @@ pub struct Site {
     pub access: Arc<Access>,
     /// The repository's name, for people.
     pub name: String,
+    /// What is known of the outputs that are looked at.
+    outputs: Arc<output::Outputs>,
     /// Earlier states.
     past: Past,
     /// What rollbacks would change, for open pages.
@@ -61,6 +65,7 @@ impl Site {
             |name| name.to_string_lossy().into_owned(),
         );
         Self {
+            outputs: Arc::default(),
             past: Past::new(Arc::clone(&api.log)),
             previews: Previews::default(),
             operations: actions::Operations::default(),

@@ -23,14 +23,14 @@ struct Asset {
 }
 
 static STYLE: LazyLock<Asset> = LazyLock::new(|| {
-    let content = [
+    let parts = [
         include_str!("swarm.css"),
         include_str!("own.css"),
         include_str!("own-dialogs.css"),
         include_str!("own-checkpoints.css"),
-    ]
-    .concat();
-    asset("css", "text/css; charset=utf-8", content)
+        include_str!("own-log.css"),
+    ];
+    asset("css", "text/css; charset=utf-8", parts.concat())
 });
 
 static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
@@ -41,6 +41,7 @@ static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
         include_str!("app.js"),
         include_str!("dialogs.js"),
         include_str!("checkpoints.js"),
+        include_str!("log.js"),
     ];
     asset("js", "text/javascript; charset=utf-8", parts.join("\n;\n"))
 });

@@ -174,6 +174,7 @@ pub fn routes() -> Router<Arc<Site>> {
     Router::new()
         .route("/", get(show))
         .route("/{*path}", get(show))
+        .merge(agents::routes())
 }
 
 async fn show(State(site): State<Arc<Site>>, moment: Moment, uri: OriginalUri) -> Response {

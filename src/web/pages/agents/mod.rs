@@ -1,13 +1,18 @@
 //! All agents: at work first, then the ended ones, newest first.
 
 pub mod agent;
+mod chunks;
+mod known;
+mod panel;
+mod rail;
+mod rows;
+mod shown;
 
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
 use crate::domain::ids::IdeaId;
-use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::state::State;
 use crate::view::{self, AgentView};
 use crate::web::document::{Drawing, Page, Place};
@@ -15,6 +20,8 @@ use crate::web::pages::WebError;
 use crate::web::pages::asked::{Asked, Ready};
 use crate::web::parts::{doing, dollars, many, span, tinted, title};
 use crate::web::touches::Touched;
+
+pub use chunks::routes;
 
 /// Ended agents on the page.
 const ENDED: usize = 100;
@@ -28,6 +35,7 @@ pub struct View {
 }
 
 /// Loads it.
+#[allow(clippy::unused_async)] // every page loads the same way
 pub async fn load(asked: &Asked<'_>) -> Result<View, WebError> {
     Ok(asked.read(View::of))
 }
@@ -100,20 +108,7 @@ fn table(drawing: &Drawing<'_>, view: &View, agents: &[AgentView]) -> Markup {
 
 fn row(drawing: &Drawing<'_>, view: &View, agent: &AgentView) -> Markup {
     let until = agent.ended_at.unwrap_or_else(|| drawing.moment.time());
-    let (shape, tone) = match agent.phase {
-        AttemptPhase::Merged => ("ok", "ok"),
-        AttemptPhase::Failed => ("x", "bad"),
-        AttemptPhase::Released => ("ring", "idle"),
-        AttemptPhase::WaitingForHuman => ("ask", "wait"),
-        AttemptPhase::ReadyToMerge => ("half", "join"),
-        AttemptPhase::Queued
-        | AttemptPhase::Preparing
-        | AttemptPhase::Starting
-        | AttemptPhase::Working
-        | AttemptPhase::Gating
-        | AttemptPhase::Stopping
-        | AttemptPhase::Backoff => ("run", "run"),
-    };
+    let (shape, tone) = agent::look(agent.phase);
     let title = view.titles.get(&agent.idea_id);
     html! {
         tr #{ "row-" (agent.id) } {
@@ -128,3 +123,6 @@ fn row(drawing: &Drawing<'_>, view: &View, agent: &AgentView) -> Markup {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
