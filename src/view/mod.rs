@@ -5,6 +5,8 @@
 
 mod agent;
 mod baseline;
+pub mod describe;
+pub mod history;
 mod idea;
 mod learnings;
 mod merge;
