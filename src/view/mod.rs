@@ -30,7 +30,9 @@ pub use learnings::{LearningView, SourceView, learnings};
 pub use merge::{ChangedFile, MergeDiff, MergeView, merges};
 pub use needs_you::{NeedsYou, cut_off, needs_you};
 pub use no_daemon::after_a_start;
-pub use report::{ReportView, ReportedIdea, Stuck, report, stuck, warned};
+pub use report::{
+    ReportView, ReportedIdea, Stuck, all_spent, report, spent_under_way, stuck, warned,
+};
 pub use status::{Outside, SlotsView, StatusView, TargetNow, TargetView, count, status};
 pub use undo::{UndoView, undo};
 pub use usage::{AccountView, DayView, TokensView, UsedView, accounts, used};

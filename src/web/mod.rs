@@ -6,6 +6,7 @@
 //! | `server`, `access`, `guard` | the TCP port, who may come in, and what every answer carries |
 //! | `document`, `frame`, `parts` | what a page consists of, what surrounds it, and small pieces |
 //! | `moment` | the state to show: now, or at an earlier event (`?at=`) |
+//! | `history`, `timebar`, `timeaxis` | what the log tells beyond a state; the bar to go back in time |
 //! | `pages` | one file for each page: from a view to markup |
 //! | `actions` | the forms: each becomes a command of the domain |
 //! | `live`, `touches` | sends the parts of an open page that new events change |
@@ -20,11 +21,14 @@ mod assets;
 mod document;
 mod frame;
 mod guard;
+mod history;
 mod live;
 mod moment;
 mod pages;
 mod parts;
 pub mod server;
+mod timeaxis;
+mod timebar;
 mod touches;
 
 use std::sync::Arc;
@@ -34,6 +38,7 @@ use axum::middleware;
 
 use crate::api::ApiContext;
 use access::Access;
+use history::Chronicle;
 use moment::Past;
 
 /// What the pages need.
@@ -46,6 +51,8 @@ pub struct Site {
     pub name: String,
     /// Earlier states.
     past: Past,
+    /// What the log tells beyond the state.
+    chronicle: Chronicle,
 }
 
 impl Site {
@@ -57,6 +64,7 @@ impl Site {
         );
         Self {
             past: Past::new(Arc::clone(&api.log)),
+            chronicle: Chronicle::default(),
             api,
             access,
             name,

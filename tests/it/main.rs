@@ -43,6 +43,7 @@ mod misbehaving_agents;
 mod newer_versions;
 mod notify;
 mod offline;
+mod page_past;
 mod preflight;
 mod reading_commands;
 mod real_backlog;
