@@ -212,6 +212,7 @@ fn navigation(drawing: &Drawing<'_>, here: Place, view: &FrameView) -> Markup {
             (Place::Train, "train", "Merge train", view.train),
         ],
         vec![
+            (Place::Timeline, "timeline", "Timeline", 0),
             (
                 Place::Checkpoints,
                 "checkpoints",

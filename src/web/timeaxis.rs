@@ -5,11 +5,18 @@ use jiff::tz::TimeZone;
 use super::parts::local;
 use crate::domain::time::Timestamp;
 
-const MINUTE: i64 = 60_000;
+const SECOND: i64 = 1_000;
+const MINUTE: i64 = 60 * SECOND;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
+const YEAR: i64 = 365 * DAY;
 /// The distances between two ticks, the shortest first.
-const STEPS: [i64; 16] = [
+const STEPS: [i64; 21] = [
+    SECOND,
+    2 * SECOND,
+    5 * SECOND,
+    10 * SECOND,
+    30 * SECOND,
     MINUTE,
     2 * MINUTE,
     5 * MINUTE,
@@ -25,7 +32,7 @@ const STEPS: [i64; 16] = [
     2 * DAY,
     7 * DAY,
     30 * DAY,
-    365 * DAY,
+    YEAR,
 ];
 
 /// A tick: where it is, in percent, and its words.
@@ -49,7 +56,12 @@ pub fn ticks(from: Timestamp, to: Timestamp, most: i64) -> Vec<Tick> {
     let Some(step) = STEPS.iter().find(fits) else {
         return Vec::new();
     };
-    let format = if *step < DAY { "%H:%M" } else { "%-d %b" };
+    let format = match *step {
+        ..MINUTE => "%H:%M:%S",
+        MINUTE..DAY => "%H:%M",
+        DAY..YEAR => "%-d %b",
+        _ => "%Y",
+    };
     let offset = offset(from);
     let first = (from.millis() + offset).div_euclid(*step) * step - offset;
     let after_first = (0..).map(|index| Timestamp::from_millis(first + index * step));
@@ -77,7 +89,7 @@ mod tests {
     #[test]
     fn ticks_are_few_and_within() {
         let from: Timestamp = "2026-01-31T22:04:10.000Z".parse().unwrap();
-        for minutes in [0, 1, 59, 61, 500, 5_000, 100_000, 6_000_000] {
+        for minutes in [0, 1, 59, 61, 500, 5_000, 100_000, 3_000_000] {
             let to = from.plus_millis(minutes * MINUTE);
             let ticks = ticks(from, to, 8);
             assert!(ticks.len() <= 9, "{minutes}: {ticks:?}");

@@ -40,7 +40,7 @@ pub fn time_bar(drawing: &Drawing<'_>, shown: &Shown) -> Markup {
     let is_past = drawing.moment.is_past();
     html! {
         footer .time aria-label="Time" {
-            button #play .b.quiet.sq type="button" aria-label="Play" aria-pressed="false" hidden {
+            button #time-play .b.quiet.sq type="button" aria-label="Play" aria-pressed="false" hidden {
                 (icon("play"))
             }
             (drawing.fragment("f-time", Touched::TIME, &bar))

@@ -100,10 +100,11 @@ impl Activity {
         self.last_at
     }
 
-    /// The whole time in this many equal parts.
-    pub fn columns(&self, count: usize) -> Vec<Column> {
-        let mut columns = vec![Column::default(); count];
+    /// The whole time in equal parts, at most this many.
+    pub fn columns(&self, most: usize) -> Vec<Column> {
         let total = self.buckets.len().max(1);
+        let count = most.min(total);
+        let mut columns = vec![Column::default(); count];
         for (index, bucket) in self.buckets.iter().enumerate() {
             let column = &mut columns[index * count / total];
             column.events += u64::from(bucket.events);
@@ -174,8 +175,8 @@ mod tests {
                 prop_assert_eq!(bucket.events as usize, events);
                 prop_assert_eq!(bucket.last_seq as usize, upto);
             }
-            for count in [1, 7, 400] {
-                let columns = activity.columns(count);
+            for most in [1, 7, 400] {
+                let columns = activity.columns(most);
                 let sum: u64 = columns.iter().map(|column| column.events).sum();
                 prop_assert_eq!(sum as usize, times.len());
                 prop_assert!(columns.is_sorted_by_key(|column| column.last_seq));

@@ -92,12 +92,9 @@ struct Attempt {
 
 #[derive(Debug, Clone, PartialEq)]
 struct Run {
-    work: Work,
-    idea: Option<IdeaId>,
-    agent: Option<AgentId>,
     profile: Option<ProfileName>,
-    /// The number of its bar, once it has started.
-    bar: Option<u64>,
+    /// The number of its bar.
+    bar: u64,
 }
 
 impl Spans {
@@ -107,9 +104,7 @@ impl Spans {
             ..
         }) = event
         {
-            self.ask(&asked.run, &asked.purpose);
-        } else if let Event::RunStarted(started) = event {
-            self.start(seq, at, &started.run);
+            self.begin((seq, at), &asked.run, &asked.purpose);
         } else if let Event::RunEnded(ended) = event {
             self.end(seq, at, ended);
         } else if let Event::IdeaClaimed(claimed) = event {
@@ -123,7 +118,8 @@ impl Spans {
         }
     }
 
-    fn ask(&mut self, run: &RunId, purpose: &Purpose) {
+    /// A run begins when it is asked for: a short one may end before anybody saw it start.
+    fn begin(&mut self, (seq, at): (u64, Timestamp), run: &RunId, purpose: &Purpose) {
         let (work, agent, idea, profile) = match purpose {
             Purpose::Iteration { agent, profile, .. } => {
                 (Work::Iteration, Some(agent), None, Some(profile.clone()))
@@ -149,35 +145,17 @@ impl Spans {
         if self.runs.len() >= MOST_RUNS {
             self.runs.pop_first();
         }
-        self.runs.insert(
-            run.clone(),
-            Run {
-                work: if work == Work::Iteration && is_conflict {
-                    Work::Conflict
-                } else {
-                    work
-                },
-                idea,
-                agent,
-                profile,
-                bar: None,
-            },
-        );
-    }
-
-    fn start(&mut self, seq: u64, at: Timestamp, run: &RunId) {
-        let Some(asked) = self.runs.get(run).filter(|run| run.bar.is_none()) else {
-            return;
+        let work = if work == Work::Iteration && is_conflict {
+            Work::Conflict
+        } else {
+            work
         };
-        let (work, idea, agent) = (asked.work, asked.idea.clone(), asked.agent.clone());
         let bar = self.push(seq, at, work, (idea, agent));
-        if let Some(asked) = self.runs.get_mut(run) {
-            asked.bar = Some(bar);
-        }
+        self.runs.insert(run.clone(), Run { profile, bar });
     }
 
     fn end(&mut self, seq: u64, at: Timestamp, ended: &RunEnded) {
-        let bar = self.runs.remove(&ended.run).and_then(|run| run.bar);
+        let bar = self.runs.remove(&ended.run).map(|run| run.bar);
         let well = matches!(ended.end.how, RunEndKind::Exited { code: 0 });
         self.close(bar, (at, seq), well);
     }

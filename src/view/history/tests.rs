@@ -33,8 +33,12 @@ fn bars_are_what_the_log_says(history: &History, log: &[(Timestamp, Event)]) {
     let mut wanted = Vec::new();
     for (index, (_, event)) in log.iter().enumerate() {
         let seq = index as u64 + 1;
-        if let Event::RunStarted(started) = event {
-            wanted.push((seq, end_of(log, &started.run, index)));
+        if let Event::EffectRequested(EffectRequested {
+            effect: Effect::Run(asked),
+            ..
+        }) = event
+        {
+            wanted.push((seq, end_of(log, &asked.run, index)));
         }
     }
     let runs = history.spans.bars().filter(|bar| bar.work != Work::Attempt);
@@ -191,5 +195,5 @@ fn a_run_under_way_is_an_open_bar_of_its_agents_lane() {
     assert_eq!(works, [Work::Attempt, Work::Iteration]);
     assert_eq!(lanes[0].bars[1].idea, Some(idea(1)));
     // Before the run began, its lane was open by the attempt alone.
-    assert!(!lanes[0].bars[1].is_open(3) && lanes[0].bars[0].is_open(3));
+    assert!(!lanes[0].bars[1].is_open(2) && lanes[0].bars[0].is_open(2));
 }

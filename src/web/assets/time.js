@@ -100,7 +100,7 @@
   });
 
   // Play: from one column with events to the next, so idle stretches take no time.
-  const button = document.getElementById('play');
+  const button = document.getElementById('time-play');
   let timer;
   const stop = () => {
     clearTimeout(timer);

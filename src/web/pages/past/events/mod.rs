@@ -11,7 +11,6 @@ use serde_json::Value;
 
 use crate::daemon::actor::handle::Journaled;
 use crate::domain::ids::{AgentId, IdeaId};
-use crate::domain::state::State;
 use crate::view::describe::{self, Interest, KINDS, Subjects};
 use crate::view::history::{Told, told};
 use crate::web::pages::WebError;
@@ -66,7 +65,8 @@ pub async fn load(asked: &Asked<'_>) -> Result<View, WebError> {
     for count in READS {
         let from = upto.saturating_sub(count).max(1);
         let events = read(asked, from.saturating_sub(LEAD + 1), upto).await?;
-        let found = asked.read(|state| select(&events, (from, upto), &wanted, state));
+        let idea_of = |agent: &AgentId| asked.read(|state| idea_of(state, agent));
+        let found = select(&events, (from, upto), &wanted, idea_of);
         rows.extend(found);
         upto = from;
         if rows.len() >= ROWS || upto == 1 {
@@ -112,17 +112,14 @@ fn select(
     events: &[Arc<Journaled>],
     (from, upto): (u64, u64),
     wanted: &Wanted,
-    state: &State,
+    idea_of: impl Fn(&AgentId) -> Option<IdeaId>,
 ) -> Vec<Row> {
     let mut subjects = Subjects::default();
     let mut rows = Vec::new();
     for event in events.iter().filter(|event| event.seq < upto) {
         let mut subject = subjects.resolve(event.seq, &event.event);
         if subject.ideas.is_empty() {
-            let own = subject
-                .agent
-                .as_ref()
-                .and_then(|agent| idea_of(state, agent));
+            let own = subject.agent.as_ref().and_then(&idea_of);
             subject.ideas.extend(own);
         }
         let is_plumbing = describe::interest(&event.event) == Interest::Plumbing;
@@ -206,7 +203,7 @@ mod tests {
 
     fn seqs(wanted: &Wanted) -> Vec<u64> {
         let events = journaled();
-        let rows = select(&events, (1, u64::MAX), wanted, &State::default());
+        let rows = select(&events, (1, u64::MAX), wanted, |_| None);
         rows.iter().map(|row| row.told.seq).collect()
     }
 

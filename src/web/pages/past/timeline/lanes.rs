@@ -3,11 +3,14 @@
 //! Invariant: a lane has a bounded number of bars, however many runs there were: runs of one kind
 //! that lie close together become one bar.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::domain::ids::{AgentId, IdeaId};
 use crate::domain::state::{IdeaStatus, State};
 use crate::domain::time::Timestamp;
 use crate::view::describe::read_span;
-use crate::view::history::{Bar, History, Lane, LaneBy, MarkKind, Work};
+use crate::view::history::{Bar, History, Lane, LaneBy, Mark, MarkKind, Work};
+use crate::web::pages::asked::Asked;
 use crate::web::parts::title;
 
 /// Bars on a page, all lanes together.
@@ -36,12 +39,10 @@ impl Window {
     pub fn of(history: &History, last: &str, moment: Option<Timestamp>) -> Self {
         let end = history.last_at;
         let first = history.activity.first_at().unwrap_or(end);
-        let all = end.since(first).max(60_000);
+        let all = end.since(first).max(10_000);
         let span = match last {
             "all" => all,
-            last => read_span(last)
-                .unwrap_or(USUAL)
-                .clamp(60_000, all.max(60_000)),
+            last => read_span(last).unwrap_or(USUAL).clamp(10_000, all),
         };
         let step = u64::try_from(span / 60).unwrap_or(1).next_power_of_two();
         let step = i64::try_from(step).unwrap_or(1).max(1_000);
@@ -139,15 +140,15 @@ impl LaneView {
     pub fn of(
         lane: &Lane<'_>,
         by: LaneBy,
-        (history, state): (&History, &State),
+        (history, known): (&History, &Known<'_>),
         window: &Window,
         many: usize,
     ) -> Self {
-        let seq = state.seq;
+        let seq = known.seq;
         let now = window.moment.unwrap_or(history.last_at);
-        let idea = lane.bars.iter().rev().find_map(|bar| bar.idea.clone());
-        let known = idea.as_ref().and_then(|id| state.ideas.get(id));
-        let name = known.map(|idea| title(&idea.text).to_owned());
+        let idea = idea_of(lane);
+        let its = idea.as_ref().and_then(|id| known.ideas.get(id));
+        let name = its.map(|(title, _)| title.clone());
         let drawn = lane
             .bars
             .iter()
@@ -163,7 +164,7 @@ impl LaneView {
             (window.clamped(from), window.clamped(to))
         });
         let (landed, failed) = match by {
-            LaneBy::Idea => ends(history, idea.as_ref(), window, seq),
+            LaneBy::Idea => ends(known, idea.as_ref(), window),
             LaneBy::Agent => (Vec::new(), Vec::new()),
         };
         Self {
@@ -172,7 +173,7 @@ impl LaneView {
                 idea.as_ref()
                     .map_or("The target".to_owned(), ToString::to_string)
             }),
-            status: known.map(|idea| idea.status),
+            status: its.map(|(_, status)| *status),
             idea: idea.map(|idea| idea.to_string()),
             is_open: lane.is_open(seq),
             line: line.filter(|(from, to)| to > from),
@@ -235,22 +236,16 @@ fn joined(mut bars: Vec<Drawn>, most: usize) -> Vec<Drawn> {
 }
 
 /// Where an idea landed, and where its attempts failed.
-fn ends(
-    history: &History,
-    idea: Option<&IdeaId>,
-    window: &Window,
-    seq: u64,
-) -> (Vec<(f64, bool)>, Vec<f64>) {
+fn ends(known: &Known<'_>, idea: Option<&IdeaId>, window: &Window) -> (Vec<(f64, bool)>, Vec<f64>) {
     let (mut landed, mut failed) = (Vec::new(), Vec::new());
-    let its =
-        |mark: &&crate::view::history::Mark| mark.idea.is_some() && mark.idea.as_ref() == idea;
-    for mark in history.marks.all().iter().filter(its) {
+    let marks = idea.and_then(|idea| known.marks.get(idea));
+    for mark in marks.into_iter().flatten() {
         let Some(place) = window.place(mark.at) else {
             continue;
         };
         match mark.kind {
-            MarkKind::Landed => landed.push((place, mark.seq > seq)),
-            MarkKind::Bad if mark.seq <= seq => failed.push(place),
+            MarkKind::Landed => landed.push((place, mark.seq > known.seq)),
+            MarkKind::Bad if mark.seq <= known.seq => failed.push(place),
             MarkKind::Bad
             | MarkKind::Checkpoint
             | MarkKind::RolledBack
@@ -260,6 +255,42 @@ fn ends(
     }
     let last = failed.len().saturating_sub(FEW);
     (landed, failed.split_off(last))
+}
+
+/// The last idea of a lane.
+pub fn idea_of(lane: &Lane<'_>) -> Option<IdeaId> {
+    lane.bars.iter().rev().find_map(|bar| bar.idea.clone())
+}
+
+/// What is known of the ideas of the lanes on a page.
+pub struct Known<'a> {
+    /// The event that is shown.
+    pub seq: u64,
+    /// Their titles and statuses.
+    pub ideas: BTreeMap<IdeaId, (String, IdeaStatus)>,
+    /// Their landings and failures.
+    pub marks: BTreeMap<IdeaId, Vec<&'a Mark>>,
+}
+
+impl<'a> Known<'a> {
+    /// Of these ideas.
+    pub fn of(ids: &BTreeSet<IdeaId>, history: &'a History, asked: &Asked<'_>) -> Self {
+        let titles = |state: &State| {
+            let about = |id: &IdeaId| {
+                let idea = state.ideas.get(id)?;
+                Some((id.clone(), (title(&idea.text).to_owned(), idea.status)))
+            };
+            (state.seq, ids.iter().filter_map(about).collect())
+        };
+        let (seq, ideas) = asked.read(titles);
+        let mut marks: BTreeMap<IdeaId, Vec<&'a Mark>> = BTreeMap::new();
+        for mark in history.marks.all() {
+            if let Some(id) = mark.idea.as_ref().filter(|id| ids.contains(*id)) {
+                marks.entry(id.clone()).or_default().push(mark);
+            }
+        }
+        Self { seq, ideas, marks }
+    }
 }
 
 impl Sum {

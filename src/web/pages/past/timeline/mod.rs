@@ -16,7 +16,7 @@ use crate::view::history::{History, LaneBy, MarkKind, Told, told};
 use crate::web::pages::WebError;
 use crate::web::pages::asked::{Asked, Query};
 use crate::web::timebar::words;
-use lanes::{LaneView, Window};
+use lanes::{Known, LaneView, Window};
 
 /// Lanes on a page.
 pub const LANES: usize = 100;
@@ -63,35 +63,34 @@ pub struct Line {
 pub async fn load(asked: &Asked<'_>) -> Result<View, WebError> {
     let is_ready = asked.site.chronicle.is_ready(PATIENCE).await;
     let around = around(asked).await?;
-    let mut view = asked
-        .site
-        .chronicle
-        .read(|history| asked.read(|state| view(asked, history, state)));
+    let mut view = asked.site.chronicle.read(|history| view(asked, history));
     view.is_ready = is_ready;
     view.around = around;
     Ok(view)
 }
 
-fn view(asked: &Asked<'_>, history: &History, state: &State) -> View {
+fn view(asked: &Asked<'_>, history: &History) -> View {
+    let (seq, at) = asked.read(|state| (state.seq, state.swarm.last_event_at));
     let by = match asked.query.get("by") {
         Some("agent") => LaneBy::Agent,
         _ => LaneBy::Idea,
     };
     let last = asked.query.get("last").unwrap_or(USUAL);
     let is_past = asked.moment.is_past();
-    let moment = state.swarm.last_event_at.min(history.last_at);
+    let moment = at.min(history.last_at);
     let window = Window::of(history, last, is_past.then_some(moment));
-    let lanes = history.spans.lanes(by, window.range(), state.seq);
-    let begun = |lane: &crate::view::history::Lane<'_>| {
-        lane.bars.iter().any(|bar| bar.from_seq <= state.seq)
-    };
+    let lanes = history.spans.lanes(by, window.range(), seq);
+    let begun =
+        |lane: &crate::view::history::Lane<'_>| lane.bars.iter().any(|bar| bar.from_seq <= seq);
     let lanes: Vec<_> = lanes.into_iter().filter(begun).collect();
     let count = lanes.len();
     let page = asked.query.page().min(count.saturating_sub(1) / LANES);
     let shown = lanes.iter().skip(page * LANES).take(LANES);
     let many = shown.len();
+    let ids = shown.clone().filter_map(lanes::idea_of).collect();
+    let known = Known::of(&ids, history, asked);
     let (open, ended) = shown
-        .map(|lane| LaneView::of(lane, by, (history, state), &window, many))
+        .map(|lane| LaneView::of(lane, by, (history, &known), &window, many))
         .partition(|lane: &LaneView| lane.is_open);
     View {
         by,
@@ -107,7 +106,7 @@ fn view(asked: &Asked<'_>, history: &History, state: &State) -> View {
         count,
         lines: lines(history, &window),
         around: Vec::new(),
-        seq: state.seq,
+        seq,
         is_ready: true,
         is_cut: history.spans.is_cut(),
         query: asked.query.clone(),
