@@ -6,7 +6,7 @@
 //! | `server`, `access`, `guard` | the TCP port, who may come in, and what every answer carries |
 //! | `document`, `frame`, `parts` | what a page consists of, what surrounds it, and small pieces |
 //! | `moment` | the state to show: now, or at an earlier event (`?at=`) |
-//! | `history`, `timebar`, `timeaxis` | what the log tells beyond a state; the bar to go back in time |
+//! | `history`, `timebar`, `timeaxis` | what the log tells beyond a state; the way back in time |
 //! | `pages` | one file for each page: from a view to markup |
 //! | `actions` | the forms: each becomes a command of the domain |
 //! | `live`, `touches` | sends the parts of an open page that new events change |

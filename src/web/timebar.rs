@@ -3,6 +3,8 @@
 //! Invariant: a native range over event numbers in a GET form, so it works without script; what
 //! `time.js` needs is in `data-` attributes. Drawn from what the page keeps, never from the log.
 
+use std::fmt::Write as _;
+
 use maud::{Markup, html};
 
 use super::document::Drawing;
@@ -40,7 +42,8 @@ pub fn time_bar(drawing: &Drawing<'_>, shown: &Shown) -> Markup {
     let is_past = drawing.moment.is_past();
     html! {
         footer .time aria-label="Time" {
-            button #time-play .b.quiet.sq type="button" aria-label="Play" aria-pressed="false" hidden {
+            button #time-play .b.quiet.sq type="button" hidden aria-label="Play"
+                aria-pressed="false" {
                 (icon("play"))
             }
             (drawing.fragment("f-time", Touched::TIME, &bar))
@@ -198,7 +201,8 @@ fn histogram(columns: &[Column]) -> String {
     for (index, column) in columns.iter().enumerate() {
         let height = 24.0 * (column.events as f64 / most as f64).sqrt();
         let right = width * (index + 1) as f64;
-        path.push_str(&format!("V{:.0}H{right:.0}", 30.0 - height));
+        // Writing to a string cannot fail.
+        let _ = write!(path, "V{:.0}H{right:.0}", 30.0 - height);
     }
     path.push_str("V30Z");
     path
@@ -211,7 +215,7 @@ fn lines(places: impl Iterator<Item = f64>, line: &str) -> String {
     for place in places {
         let x = place * WIDTH;
         if x >= last + NEAR {
-            path.push_str(&format!("M{x:.0}{line}"));
+            let _ = write!(path, "M{x:.0}{line}");
             last = x;
         }
     }

@@ -173,14 +173,14 @@ mod tests {
                 let events = times.iter().filter(|at| of(at) == index).count();
                 let upto = times.iter().filter(|at| of(at) <= index).count();
                 prop_assert_eq!(bucket.events as usize, events);
-                prop_assert_eq!(bucket.last_seq as usize, upto);
+                prop_assert_eq!(bucket.last_seq, upto as u64);
             }
             for most in [1, 7, 400] {
                 let columns = activity.columns(most);
                 let sum: u64 = columns.iter().map(|column| column.events).sum();
-                prop_assert_eq!(sum as usize, times.len());
+                prop_assert_eq!(sum, times.len() as u64);
                 prop_assert!(columns.is_sorted_by_key(|column| column.last_seq));
-                prop_assert_eq!(columns.last().unwrap().last_seq as usize, times.len());
+                prop_assert_eq!(columns.last().unwrap().last_seq, times.len() as u64);
             }
         }
     }

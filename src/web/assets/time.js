@@ -65,6 +65,11 @@
     if (isRange(event) && columns().length) drag(event);
   });
   document.addEventListener('pointermove', (event) => { if (held !== null) drag(event); });
+  // Live updates leave the value alone: now is the end.
+  document.addEventListener('focusin', (event) => {
+    const isPast = document.documentElement.classList.contains('is-past');
+    if (isRange(event) && held === null && !isPast) range().value = range().max;
+  });
   document.addEventListener('pointercancel', () => { held = null; });
   document.addEventListener('input', (event) => {
     if (!isRange(event)) return;

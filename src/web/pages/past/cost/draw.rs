@@ -7,12 +7,12 @@ use crate::domain::time::Timestamp;
 use crate::domain::usage::{MicroUsd, Spent};
 use crate::web::document::{Drawing, Page, Place};
 use crate::web::pages::asked::Ready;
-use crate::web::pages::past::pick;
+use crate::web::pages::past::{READING, pick};
 use crate::web::parts::{local, short_count};
 use crate::web::touches::Touched;
 
 /// Hours of the chart.
-const HOURS: usize = 48;
+const HOURS: u32 = 48;
 /// Its height, and that of the space for its bars.
 const HEIGHT: (f64, f64) = (160.0, 130.0);
 /// An hour in milliseconds.
@@ -31,7 +31,7 @@ impl Ready for View {
                 div .acts { (choices(drawing, self)) }
             }
             @if self.is_ready { (drawing.fragment("f-cost", Touched::COST, &content)) } @else {
-                p .note role="status" { "The event log is being read. Load this page again in a moment." }
+                p .note role="status" { (READING) }
             }
         };
         Page {
@@ -137,6 +137,10 @@ fn today(view: &View) -> Markup {
     }
 }
 
+fn tenths(length: f64) -> String {
+    format!("{length:.1}")
+}
+
 #[expect(clippy::cast_precision_loss, reason = "for drawing")]
 fn percent(part: u64, whole: u64) -> String {
     format!("{:.2}", part as f64 * 100.0 / whole.max(1) as f64)
@@ -148,7 +152,7 @@ fn chart(view: &View) -> Markup {
     let Some(last) = view.rows.first().and_then(hour) else {
         return html! {};
     };
-    let first = last.plus_millis(-HOUR * (HOURS as i64 - 1));
+    let first = last.plus_millis(-HOUR * (i64::from(HOURS) - 1));
     let shown: Vec<(i64, &Spent)> = view
         .rows
         .iter()
@@ -166,7 +170,7 @@ fn chart(view: &View) -> Markup {
         .max();
     let most = most.unwrap_or(0).max(1);
     let height = |part: u64| part as f64 * HEIGHT.1 / most as f64;
-    let width = 100.0 / HOURS as f64;
+    let width = 100.0 / f64::from(HOURS);
     html! {
         section .sec {
             h2 { "The last " (HOURS) " hours" }
@@ -177,9 +181,9 @@ fn chart(view: &View) -> Markup {
                 }
                 line .base x2="100%" y1=(HEIGHT.1) y2=(HEIGHT.1) {}
                 @for index in (0..HOURS).step_by(6) {
-                    text x={ (format!("{:.2}", index as f64 * width)) "%" } y=(HEIGHT.1 + 16.0)
+                    text x={ (format!("{:.2}", f64::from(index) * width)) "%" } y=(HEIGHT.1 + 16.0)
                         .hide-s[index % 12 != 0] {
-                        (local(first.plus_millis(HOUR * index as i64), "%a %H:%M"))
+                        (local(first.plus_millis(HOUR * i64::from(index)), "%a %H:%M"))
                     }
                 }
             }
@@ -199,8 +203,8 @@ fn bar(left: f64, width: f64, (told, guess): (f64, f64), spent: &Spent) -> Marku
     let rect = |class: &str, above: f64, height: f64| {
         html! {
             @if height > 0.0 {
-                rect class=(class) x=(x) width=(wide) y=(format!("{:.1}", HEIGHT.1 - above - height))
-                    height=(format!("{height:.1}")) {}
+                rect class=(class) x=(x) width=(wide)
+                    y=(tenths(HEIGHT.1 - above - height)) height=(tenths(height)) {}
             }
         }
     };

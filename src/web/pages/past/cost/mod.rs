@@ -116,9 +116,7 @@ impl View {
             total,
             today: state.used.get(&day).copied().unwrap_or_default(),
             day,
-            budget: settings
-                .map(|settings| settings.budget.clone())
-                .unwrap_or_default(),
+            budget: settings.map(|settings| settings.budget).unwrap_or_default(),
             is_ready: true,
             query: query.clone(),
         }

@@ -41,13 +41,18 @@ fn filters(drawing: &Drawing<'_>, view: &View) -> Markup {
                 select name="kind" {
                     option value="" { "All kinds" }
                     @for kind in KINDS {
-                        option value=(kind) selected[wanted.kind.as_deref() == Some(kind)] { (kind) }
+                        option value=(kind) selected[wanted.kind.as_deref() == Some(kind)] {
+                            (kind)
+                        }
                     }
                 }
             }
             label { "Idea" input name="idea" value=(idea) placeholder="idea-003"; }
             label { "Agent" input name="agent" value=(agent) placeholder="ed-001"; }
-            label .one { input type="checkbox" name="all" value="1" checked[wanted.all]; "Plumbing" }
+            label .one {
+                input type="checkbox" name="all" value="1" checked[wanted.all];
+                "Plumbing"
+            }
             button .b { "Show" }
         }
         @if let Some(wrong) = &view.wrong { p .note role="alert" { (wrong) } }

@@ -8,7 +8,7 @@ use crate::view::describe::Tone;
 use crate::view::history::{LaneBy, MarkKind, Told, Work};
 use crate::web::document::{Drawing, Page, Place};
 use crate::web::pages::asked::Ready;
-use crate::web::pages::past::pick;
+use crate::web::pages::past::{READING, pick};
 use crate::web::parts::{clock, local, look, many, span, tinted};
 use crate::web::timeaxis::ticks;
 use crate::web::touches::Touched;
@@ -29,10 +29,12 @@ impl Ready for View {
         let main = html! {
             (head)
             @if self.is_ready { (lanes) (pages(drawing, self)) } @else {
-                p .note role="status" { "The event log is being read. Load this page again in a moment." }
+                p .note role="status" { (READING) }
             }
             @if self.is_cut && self.last == "all" {
-                p .sub { "Older work is no longer kept here: " code { "swarm events" } " has all of it." }
+                p .sub {
+                    "Older work is no longer kept here. All of it: " code { "swarm events" }
+                }
             }
             (drawing.fragment("f-around", Touched::TIME, &around(drawing, self)))
         };
@@ -90,23 +92,25 @@ fn chart(drawing: &Drawing<'_>, view: &View) -> Markup {
     } else {
         ""
     };
-    let open = html! {
+    let open = html! { @if view.count == 0 {
+        p .none { "No work in this time." }
+    } @else {
         table .gantt {
             (axis(view))
             tbody {
                 tr .grp {
                     th scope="row" { "Active" (then) ", " (view.open.len()) }
-                    td { (strip(html! {})) }
+                    td { (strip(&html! {})) }
                 }
                 @for lane in &view.open { (row(drawing, view, lane)) }
             }
         }
-    };
+    } };
     let ended = html! {
         @if !view.ended.is_empty() { table .gantt { tbody {
             tr .grp {
                 th scope="row" { "Ended" (then) ", " (view.ended.len()) }
-                td { (strip(html! {})) }
+                td { (strip(&html! {})) }
             }
             @for lane in &view.ended { (row(drawing, view, lane)) }
         } } }
@@ -176,7 +180,7 @@ fn axis(view: &View) -> Markup {
     }
 }
 
-fn strip(content: Markup) -> Markup {
+fn strip(content: &Markup) -> Markup {
     html! {
         svg aria-hidden="true" { use href="#gr" {} (content) use href="#ov" {} }
     }
@@ -200,7 +204,7 @@ fn row(drawing: &Drawing<'_>, view: &View, lane: &LaneView) -> Markup {
     html! {
         tr {
             th scope="row" { (name(drawing, view, lane)) }
-            td { span .vh { (in_words(lane)) } (strip(content)) }
+            td { span .vh { (in_words(lane)) } (strip(&content)) }
         }
     }
 }
@@ -298,6 +302,9 @@ fn legend() -> Markup {
 }
 
 fn table(drawing: &Drawing<'_>, view: &View) -> Markup {
+    if view.count == 0 {
+        return html! { p .sub { "No work in this time." } };
+    }
     html! {
         div .card.clip { table .stackable {
             thead { tr {
@@ -326,9 +333,6 @@ fn pages(drawing: &Drawing<'_>, view: &View) -> Markup {
     };
     let last = view.count.saturating_sub(1) / LANES;
     html! {
-        @if view.count == 0 {
-            p .sub { "No work in this time." }
-        }
         @if last > 0 {
             nav .row.sec2 aria-label="Pages of lanes" {
                 @if view.page > 0 { a .b href=(link(view.page - 1)) { "Newer" } }

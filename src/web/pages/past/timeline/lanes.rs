@@ -54,7 +54,7 @@ impl Window {
         let from = if last == "all" {
             first
         } else {
-            to.plus_millis(-span).max(first)
+            to.plus_millis(-span - step).max(first)
         };
         Self { from, to, moment }
     }
@@ -147,8 +147,8 @@ impl LaneView {
         let seq = known.seq;
         let now = window.moment.unwrap_or(history.last_at);
         let idea = idea_of(lane);
-        let its = idea.as_ref().and_then(|id| known.ideas.get(id));
-        let name = its.map(|(title, _)| title.clone());
+        let about = idea.as_ref().and_then(|id| known.ideas.get(id));
+        let name = about.map(|(title, _)| title.clone());
         let drawn = lane
             .bars
             .iter()
@@ -159,7 +159,7 @@ impl LaneView {
         let end = |bar: &&&Bar| bar.to.map_or(history.last_at, |(at, _)| at);
         let from = attempts().map(|bar| bar.from).min();
         let to = attempts().map(|bar| end(&bar)).max();
-        let line = from.zip(to).map(|(from, to)| {
+        let stretch = from.zip(to).map(|(from, to)| {
             let to = window.moment.map_or(to, |moment| to.min(moment));
             (window.clamped(from), window.clamped(to))
         });
@@ -173,10 +173,10 @@ impl LaneView {
                 idea.as_ref()
                     .map_or("The target".to_owned(), ToString::to_string)
             }),
-            status: its.map(|(_, status)| *status),
+            status: about.map(|(_, status)| *status),
             idea: idea.map(|idea| idea.to_string()),
             is_open: lane.is_open(seq),
-            line: line.filter(|(from, to)| to > from),
+            line: stretch.filter(|(from, to)| to > from),
             bars: joined(drawn, (BARS / many.max(1)).max(FEW)),
             landed,
             failed,

@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// Things that happened before the moment, and after it.
 const AROUND: (usize, usize) = (9, 4);
 /// Events that are read for them, on either side.
-const READ: u64 = 160;
+const READ: u32 = 160;
 
 /// What the page shows.
 pub struct View {
@@ -161,7 +161,7 @@ async fn around(asked: &Asked<'_>) -> Result<Vec<Told>, WebError> {
     }
     let seq = asked.read(|state| state.seq);
     let log = std::sync::Arc::clone(&asked.site.api.log);
-    let after = seq.saturating_sub(READ);
+    let after = seq.saturating_sub(READ.into());
     let events = tokio::task::spawn_blocking(move || log.read(after, 2 * READ as usize)).await;
     let events = events
         .map_err(|error| WebError::failed(error.to_string()))?
