@@ -351,17 +351,17 @@ fn only_one_file_removes_files_and_directories() {
 /// cutting them.
 const LONG_MATCHES: &[(&str, &str, &str)] = &[
     (
-        "cli/describe/mod.rs",
+        "view/describe/mod.rs",
         "describe_event",
         "a sentence for each event",
     ),
-    ("cli/describe/tone.rs", "tone", "a tone for each event"),
+    ("view/describe/tone.rs", "tone", "a tone for each event"),
     (
-        "cli/describe/kinds.rs",
+        "view/describe/kinds.rs",
         "interest",
         "who wants to see each event",
     ),
-    ("cli/event_log/subject.rs", "names", "what each event names"),
+    ("view/describe/subject.rs", "names", "what each event names"),
     (
         "domain/evolve/mod.rs",
         "fold",

@@ -87,8 +87,15 @@ pub trait EventLog: Send + Sync {
     /// blocks.
     fn read(&self, after: u64, limit: usize) -> io::Result<Vec<Journaled>>;
 
+    /// Passes the durable events after `after` and up to `upto` to `each`, oldest first, without
+    /// gaps. It blocks.
+    fn scan(&self, after: u64, upto: u64, each: &mut dyn FnMut(Journaled)) -> io::Result<()>;
+
     /// The state at a point, by a replay. It blocks.
     fn state_at(&self, upto: Upto) -> io::Result<State>;
+
+    /// The same, from the state at an earlier event. It blocks.
+    fn state_from(&self, state: State, seq: u64) -> io::Result<State>;
 }
 
 /// What the daemon does outside its actor.

@@ -3,6 +3,7 @@
 use jiff::tz::TimeZone;
 
 use crate::domain::time::Timestamp;
+pub use crate::view::describe::{read, read_span, span, until};
 
 /// The time now.
 pub fn now() -> Timestamp {
@@ -20,51 +21,12 @@ pub fn local(time: Timestamp, zone: &TimeZone) -> String {
     }
 }
 
-/// A span of time, roughly: `8 s`, `12 min`, `3 h 20 min`, `2 days`.
-pub fn span(millis: i64) -> String {
-    let seconds = millis.max(0) / 1_000;
-    let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
-    match (minutes, hours, days) {
-        (0, ..) => format!("{seconds} s"),
-        (minutes, 0, _) => format!("{minutes} min"),
-        (minutes, hours, 0 | 1) => format!("{hours} h {} min", minutes % 60),
-        (.., days) => format!("{days} days"),
-    }
-}
-
 /// How long ago a time was: `just now`, `12 min ago`.
 pub fn ago(time: Timestamp, now: Timestamp) -> String {
     match now.since(time) {
         ..1_000 => "just now".to_owned(),
         millis => format!("{} ago", span(millis)),
     }
-}
-
-/// How long until a time: `now`, `in 12 min`.
-pub fn until(time: Timestamp, now: Timestamp) -> String {
-    match time.since(now) {
-        ..1_000 => "now".to_owned(),
-        millis => format!("in {}", span(millis)),
-    }
-}
-
-/// A time that somebody typed: RFC 3339, or a local date and time such as `2026-01-31 23:59`.
-pub fn read(text: &str, zone: &TimeZone) -> Option<Timestamp> {
-    let millis = |instant: jiff::Timestamp| Timestamp::from_millis(instant.as_millisecond());
-    if let Ok(instant) = text.parse::<jiff::Timestamp>() {
-        return Some(millis(instant));
-    }
-    let local: jiff::civil::DateTime = text.parse().ok()?;
-    let zoned = local.to_zoned(zone.clone()).ok()?;
-    Some(millis(zoned.timestamp()))
-}
-
-/// A span of time that somebody typed, in milliseconds: `90m`, `12h`, `2 days`. A day has 24 hours.
-pub fn read_span(text: &str) -> Option<i64> {
-    let span: jiff::Span = text.parse().ok()?;
-    let hours = jiff::SpanRelativeTo::days_are_24_hours();
-    let millis = span.to_duration(hours).ok()?.as_millis();
-    i64::try_from(millis.abs()).ok()
 }
 
 #[cfg(test)]

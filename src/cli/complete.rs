@@ -17,13 +17,13 @@ use serde_json::Value;
 
 use super::access::{Access, with_access};
 use super::args::Cli;
-use super::describe::KINDS;
 use super::error::CliError;
 use super::json::text;
 use super::output::terminal::title;
 use super::repo::Repo;
 use crate::config;
 use crate::domain::hook::HookName;
+use crate::view::describe::KINDS;
 
 /// Set by the script of a shell; its value names the shell.
 const VARIABLE: &str = "SWARM_COMPLETE";

@@ -4,13 +4,13 @@ use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
 use super::clock;
-use super::describe;
 use super::error::CliError;
 use super::json;
 use super::output::Output;
 use super::output::terminal::{Tone, paint, safe, shorten};
 use crate::daemon::actor::handle::Journaled;
 use crate::domain::event::Event;
+use crate::view::describe;
 
 /// An event as JSON.
 pub fn to_json(journaled: &Journaled) -> Result<Value, CliError> {

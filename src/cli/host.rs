@@ -263,8 +263,17 @@ impl EventLog for Log {
         offline::events(&self.paths, after, limit).map_err(std::io::Error::other)
     }
 
+    fn scan(&self, after: u64, upto: u64, each: &mut dyn FnMut(Journaled)) -> std::io::Result<()> {
+        offline::scan(&self.paths, after, upto, each).map_err(std::io::Error::other)
+    }
+
     fn state_at(&self, upto: Upto) -> std::io::Result<State> {
         offline::state_at(&self.paths, upto).map_err(std::io::Error::other)
+    }
+
+    fn state_from(&self, state: State, seq: u64) -> std::io::Result<State> {
+        let upto = Upto::Seq(seq);
+        offline::state_from(&self.paths, state, upto).map_err(std::io::Error::other)
     }
 }
 

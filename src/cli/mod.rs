@@ -5,7 +5,7 @@
 //! | [`args`] | the command line as types; the options that every command accepts |
 //! | [`commands`] | one file for each command: its arguments, help text and work |
 //! | [`access`] | the state: through the daemon if one is running, otherwise through the files |
-//! | [`describe`], [`event_json`] | events as sentences and as JSON |
+//! | [`event_json`] | events as JSON |
 //! | [`event_log`] | which events a command shows, and as what |
 //! | [`render`], [`live`], `summary` | pages, live progress, the summary of a run |
 //! | [`screen`] | the full-screen view |
@@ -25,7 +25,6 @@ pub mod commands;
 mod complete;
 mod confirm;
 pub mod context;
-pub mod describe;
 pub mod error;
 pub mod event_json;
 pub mod event_log;
@@ -40,7 +39,7 @@ pub mod screen;
 mod slips;
 mod summary;
 #[cfg(test)]
-mod testkit;
+pub(crate) mod testkit;
 #[cfg(test)]
 mod tests;
 

@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::clock;
-use super::describe::{short, status_tone};
 use super::error::{CliError, Kind};
 use super::json;
 use super::output::Output;
@@ -18,6 +17,7 @@ use crate::domain::ids::IdeaId;
 use crate::domain::state::{Idea, IdeaStatus, State};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
+use crate::view::describe::{short, status_tone};
 use crate::view::{self, IdeaView, NeedsYou, Rest, Stuck, UsedView, WarningView};
 
 /// What had happened before this run.

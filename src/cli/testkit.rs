@@ -39,11 +39,11 @@ use crate::domain::state::{
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
 
-pub(super) fn oid() -> Oid {
+pub(crate) fn oid() -> Oid {
     "0123456789abcdef0123456789abcdef01234567".parse().unwrap()
 }
 
-pub(super) fn idea_id() -> IdeaId {
+pub(crate) fn idea_id() -> IdeaId {
     IdeaId::numbered(1)
 }
 
@@ -51,7 +51,7 @@ fn profile() -> ProfileName {
     "ed".parse().unwrap()
 }
 
-pub(super) fn agent() -> AgentId {
+pub(crate) fn agent() -> AgentId {
     AgentId::numbered(&profile(), 1)
 }
 
@@ -60,7 +60,7 @@ fn run() -> RunId {
 }
 
 /// A usable configuration.
-pub(super) fn settings() -> Settings {
+pub(crate) fn settings() -> Settings {
     Settings {
         mode: Mode::Autopilot,
         target: "main".into(),
@@ -106,7 +106,7 @@ fn feedback(merged: bool) -> Feedback {
 }
 
 /// One event of each kind.
-pub(super) fn events() -> Vec<Event> {
+pub(crate) fn events() -> Vec<Event> {
     let mut events = swarm_events();
     events.extend(baseline_events());
     events.extend(idea_events());
@@ -745,7 +745,7 @@ fn moved(number: u64, phase: AttemptPhase) -> Event {
 
 /// What happens at the beginning of a day: one idea is being worked on, another one has failed with
 /// a hostile message.
-pub(super) fn story() -> Vec<Event> {
+pub(crate) fn story() -> Vec<Event> {
     vec![
         add(1, "add a --version flag"),
         add(2, "a second idea"),
@@ -787,7 +787,7 @@ pub(super) fn story() -> Vec<Event> {
 }
 
 /// The state after [`story`], each event one second after the epoch.
-pub(super) fn state() -> State {
+pub(crate) fn state() -> State {
     let mut state = State::default();
     for (seq, event) in (1..).zip(story()) {
         evolve(&mut state, seq, Timestamp::from_millis(1_000), &event);

@@ -188,24 +188,42 @@ pub fn holder(paths: &Paths) -> Option<u32> {
 /// The log is damaged there.
 pub fn events(paths: &Paths, after: u64, limit: usize) -> Result<Vec<Journaled>, JournalError> {
     let mut found = Vec::new();
-    // A repaired log may begin later.
-    let segments = Segments::open(&paths.state)?;
-    let first = segments.iter().next().map_or(1, |segment| segment.first);
-    let after = after.max(first.saturating_sub(1));
+    let after = after.max(first(paths)?.saturating_sub(1));
     let upto = after.saturating_add(limit as u64);
+    scan(paths, after, upto, &mut |event| found.push(event))?;
+    Ok(found)
+}
+
+/// The first event of the log: a repaired one may begin later.
+fn first(paths: &Paths) -> Result<u64, JournalError> {
+    let segments = Segments::open(&paths.state)?;
+    Ok(segments.iter().next().map_or(1, |segment| segment.first))
+}
+
+/// Passes the events after `after` and up to `upto` to `each`, oldest first.
+///
+/// # Errors
+/// The log is damaged there.
+pub fn scan(
+    paths: &Paths,
+    after: u64,
+    upto: u64,
+    each: &mut dyn FnMut(Journaled),
+) -> Result<(), JournalError> {
+    let after = after.max(first(paths)?.saturating_sub(1));
     replay(
         &paths.state,
         after + 1,
-        Some(upto),
+        Some(upto.max(after)),
         |record: Record<Event>| {
-            found.push(Journaled {
+            each(Journaled {
                 seq: record.seq,
                 ts: record.ts,
                 event: record.event,
             });
         },
     )?;
-    Ok(found)
+    Ok(())
 }
 
 /// The end of a replay.
@@ -225,19 +243,32 @@ pub enum Upto {
 /// # Errors
 /// The log is damaged before that point.
 pub fn state_at(paths: &Paths, upto: Upto) -> Result<State, JournalError> {
-    let mut state = State::default();
+    state_from(paths, State::default(), upto)
+}
+
+/// The state at a point, from the state at an earlier event. For a time, no event up to that state
+/// may be later.
+///
+/// # Errors
+/// The log is damaged before that point.
+pub fn state_from(paths: &Paths, mut state: State, upto: Upto) -> Result<State, JournalError> {
     let mut past = false;
     let last = match upto {
         Upto::Seq(seq) => Some(seq),
         Upto::Time(_) | Upto::End => None,
     };
     let mut applied = Ok(());
-    replay(&paths.state, 1, last, |record: Record<Event>| {
-        past |= matches!(upto, Upto::Time(time) if record.ts > time);
-        if !past && applied.is_ok() {
-            applied = store::apply(&paths.state, &mut state, &record);
-        }
-    })?;
+    replay(
+        &paths.state,
+        state.seq + 1,
+        last,
+        |record: Record<Event>| {
+            past |= matches!(upto, Upto::Time(time) if record.ts > time);
+            if !past && applied.is_ok() {
+                applied = store::apply(&paths.state, &mut state, &record);
+            }
+        },
+    )?;
     applied.map(|()| state)
 }
 

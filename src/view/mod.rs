@@ -6,6 +6,8 @@
 mod agent;
 mod baseline;
 mod checkpoints;
+pub mod describe;
+pub mod history;
 mod idea;
 mod learnings;
 mod merge;
@@ -32,7 +34,9 @@ pub use learnings::{LearningView, SourceView, learnings};
 pub use merge::{ChangedFile, MergeDiff, MergeView, merges};
 pub use needs_you::{NeedsYou, cut_off, needs_you};
 pub use no_daemon::after_a_start;
-pub use report::{ReportView, ReportedIdea, Stuck, landed_at, report, stuck, warned};
+pub use report::{
+    ReportView, ReportedIdea, Stuck, all_spent, landed_at, report, spent_under_way, stuck, warned,
+};
 pub use report_details::{Bump, BumpKind, bumps, on_the_way, used_by_profile, worked};
 pub use status::{Outside, SlotsView, StatusView, TargetNow, TargetView, count, status};
 pub use train::{MergeStep, StepState, TrainView, coming, train};

@@ -119,7 +119,7 @@ pub fn report(state: &State, since: Option<Timestamp>) -> ReportView {
         )
     };
     let done = |idea: &Idea| idea.status == IdeaStatus::Done && recent(reached(idea));
-    let used = usage::used(&spent(state, recent));
+    let used = usage::used(&spent(state, &recent));
     ReportView {
         since,
         until: state.swarm.last_event_at,
@@ -222,7 +222,21 @@ pub fn warned(state: &State) -> Vec<WarningView> {
         .collect()
 }
 
-fn spent(state: &State, recent: impl Fn(Timestamp) -> bool) -> Spent {
+/// What all attempts used: the total of a report without a beginning.
+pub fn all_spent(state: &State) -> Spent {
+    spent(state, &|_| true)
+}
+
+/// What the runs used so far that have not ended.
+pub fn spent_under_way(state: &State) -> Spent {
+    let mut spent = Spent::default();
+    for using in state.agents.values().filter_map(|it| it.using.as_deref()) {
+        spent.add(using);
+    }
+    spent
+}
+
+fn spent(state: &State, recent: &impl Fn(Timestamp) -> bool) -> Spent {
     let mut spent = Spent::default();
     let ended = state.ended.values();
     for ended in ended.filter(|ended| recent(ended.ended_at)) {

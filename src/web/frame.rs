@@ -7,6 +7,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use super::assets;
 use super::document::{Drawing, Page, Place, encoded};
 use super::parts::{icon, local, phase, tinted};
+use super::timebar::{Shown, time_bar};
 use super::touches::Touched;
 use crate::domain::ids::CheckpointName;
 use crate::domain::lifecycle::SwarmPhase;
@@ -36,7 +37,7 @@ pub struct FrameView {
     learnings: usize,
     spent_today: Option<String>,
     budget_today: Option<String>,
-    first_at: Option<Timestamp>,
+    checkpoint: Option<CheckpointName>,
     seq: u64,
     last_seq: u64,
     at: Timestamp,
@@ -64,7 +65,11 @@ impl FrameView {
             learnings: state.learnings.len(),
             spent_today: today.and_then(|used| super::parts::dollars(&view::used(used))),
             budget_today: budget.map(|budget| format!("${:.2}", budget.dollars())),
-            first_at: None,
+            checkpoint: state
+                .checkpoints
+                .iter()
+                .max_by_key(|(_, one)| one.created_at)
+                .map(|(name, _)| name.clone()),
             seq: state.seq,
             last_seq,
             at: state.swarm.last_event_at,
@@ -113,7 +118,11 @@ pub fn document(drawing: &Drawing<'_>, page: &Page, view: &FrameView) -> Markup 
                     ))
                     (page.main)
                 }
-                (time_bar(drawing, view))
+                (time_bar(drawing, &Shown {
+                    seq: view.seq,
+                    last_seq: view.last_seq,
+                    at: view.at,
+                }))
                 (stream(drawing))
             }
         }
@@ -242,6 +251,7 @@ fn navigation(drawing: &Drawing<'_>, here: Place, view: &FrameView) -> Markup {
             (Place::Train, "train", "Merge train", view.train),
         ],
         vec![
+            (Place::Timeline, "timeline", "Timeline", 0),
             (
                 Place::Checkpoints,
                 "checkpoints",
@@ -284,47 +294,26 @@ fn past_bar(drawing: &Drawing<'_>, view: &FrameView) -> Markup {
     if !drawing.moment.is_past() {
         return html! {};
     }
+    let since = view.last_seq.saturating_sub(view.seq);
+    let is_kept = |name: &&CheckpointName| {
+        let handle = &drawing.site.api.handle;
+        handle.read(|state| state.checkpoints.contains_key(*name))
+    };
     html! {
         div .pastbar role="status" {
+            (icon("clock"))
             span {
-                "You are looking at " b { (local(view.at, "%Y-%m-%d %H:%M:%S")) }
-                ", event " (view.seq) ". Nothing can be changed here."
+                b { "You are looking at " (local(view.at, "%Y-%m-%d %H:%M:%S")) "." }
+                " Nothing can be changed here. "
+                @if since == 1 { "1 event has" } @else { (since) " events have" }
+                " happened since."
+            }
+            @if let Some(name) = view.checkpoint.as_ref().filter(is_kept) {
+                a .b href=(drawing.live_link(&format!("do/rollback/{name}"))) data-dialog {
+                    "Roll back to " (name) "…"
+                }
             }
             a .b href=(drawing.live_link(&drawing.path)) { "Back to now" }
         }
-    }
-}
-
-fn time_bar(drawing: &Drawing<'_>, view: &FrameView) -> Markup {
-    let path = |seq: u64| {
-        let sign = if drawing.path.contains('?') { '&' } else { '?' };
-        drawing.live_link(&format!("{}{sign}at={seq}", drawing.path))
-    };
-    let began = view.first_at.map(|at| local(at, "%H:%M"));
-    let bar = html! {
-        div .clock {
-            b { (local(view.at, "%H:%M:%S")) }
-            span { i .hide-s { "event " } (view.seq) }
-        }
-        form .scrub method="get" action=(drawing.live_link(&drawing.path)) {
-            input type="range" name="at" min="1" max=(view.last_seq.max(1)) value=(view.seq)
-                aria-label="Moment shown" aria-valuetext={ "event " (view.seq) };
-            @if let Some(began) = began { span .dim { "since " (began) } }
-        }
-        span .row.hide-s {
-            @if view.seq > 1 {
-                a .b.quiet.sq href=(path(view.seq - 1)) aria-label="Event before" { (icon("prev")) }
-            }
-            @if view.seq < view.last_seq {
-                a .b.quiet.sq href=(path(view.seq + 1)) aria-label="Next event" { (icon("next")) }
-            }
-        }
-        a .b.quiet.livepill href=(drawing.live_link(&drawing.path))
-            aria-current=[(!drawing.moment.is_past()).then_some("true")] {
-            (tinted("run", "run")) " Live"
-        }
-    };
-    html! {
-        footer .time aria-label="Time" { (drawing.fragment("f-time", Touched::TIME, &bar)) }
     }
 }

@@ -6,6 +6,7 @@
 //! | `server`, `access`, `guard` | the TCP port, who may come in, and what every answer carries |
 //! | `document`, `frame`, `parts` | what a page consists of, what surrounds it, and small pieces |
 //! | `moment` | the state to show: now, or at an earlier event (`?at=`) |
+//! | `history`, `timebar`, `timeaxis` | what the log tells beyond a state; the way back in time |
 //! | `pages` | one file for each page: from a view to markup |
 //! | `output` | the output of runs: its lines, colours, and a search in it |
 //! | `actions` | the forms: each becomes a command of the domain |
@@ -21,12 +22,15 @@ mod assets;
 mod document;
 mod frame;
 mod guard;
+mod history;
 mod live;
 mod moment;
 pub mod output;
 mod pages;
 mod parts;
 pub mod server;
+mod timeaxis;
+mod timebar;
 mod touches;
 
 use std::sync::Arc;
@@ -36,6 +40,7 @@ use axum::middleware;
 
 use crate::api::ApiContext;
 use access::Access;
+use history::Chronicle;
 use moment::Past;
 use pages::checkpoints::preview::Previews;
 
@@ -55,6 +60,8 @@ pub struct Site {
     previews: Previews,
     /// Actions that were accepted.
     operations: actions::Operations,
+    /// What the log tells beyond the state.
+    chronicle: Chronicle,
 }
 
 impl Site {
@@ -69,6 +76,7 @@ impl Site {
             past: Past::new(Arc::clone(&api.log)),
             previews: Previews::default(),
             operations: actions::Operations::default(),
+            chronicle: Chronicle::default(),
             api,
             access,
             name,

@@ -44,6 +44,7 @@ mod newer_versions;
 mod notify;
 mod offline;
 mod page_checkpoints;
+mod page_past;
 mod preflight;
 mod reading_commands;
 mod real_backlog;

@@ -269,6 +269,14 @@ mod tests {
             Ok(vec![])
         }
 
+        fn scan(&self, _: u64, _: u64, _: &mut dyn FnMut(Journaled)) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn state_from(&self, state: state::State, _: u64) -> io::Result<state::State> {
+            Ok(state)
+        }
+
         fn state_at(&self, _: Upto) -> io::Result<state::State> {
             Ok(state::State::default())
         }

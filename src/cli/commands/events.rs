@@ -9,11 +9,11 @@ use serde_json::Value;
 use crate::cli::access::ids::Typed;
 use crate::cli::clock;
 use crate::cli::context::Context;
-use crate::cli::describe::{self, Interest, KINDS};
 use crate::cli::error::CliError;
 use crate::cli::event_json;
 use crate::cli::event_log::{self, Filter, Selection, read_point};
 use crate::domain::ids::{AgentId, IdeaId};
+use crate::view::describe::{self, Interest, KINDS};
 
 /// `events`. Without `-f` it works with and without a daemon.
 #[derive(Debug, Args)]

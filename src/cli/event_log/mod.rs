@@ -4,7 +4,6 @@
 //! | --- | --- |
 //! | `point` | a point in the log that somebody typed: a number, a time or an age |
 //! | `select` | which events are asked for |
-//! | `subject` | which idea and agent an event is about |
 //! | `story` | the entries of `swarm log` |
 //! | `idea_story` | those of one idea, by attempt, with the files of its output |
 //!
@@ -14,7 +13,6 @@ pub mod idea_story;
 mod point;
 mod select;
 mod story;
-mod subject;
 
 use serde_json::Value;
 
@@ -22,11 +20,11 @@ use super::context::Context;
 use super::error::CliError;
 use super::json;
 
+#[cfg(test)]
+pub use crate::view::describe::Subject;
 pub use point::read_point;
 pub use select::{Filter, Selected, Selection};
 pub use story::{Entry, Storyteller, lines, lines_within};
-#[cfg(test)]
-pub use subject::Subject;
 
 /// The most events requested at once.
 const PAGE: usize = 1_000;

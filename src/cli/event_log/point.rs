@@ -2,31 +2,16 @@
 
 use jiff::tz::TimeZone;
 
-use crate::cli::clock;
 use crate::cli::error::{CliError, Kind};
 use crate::domain::time::Timestamp;
-
-/// A point in the log. A time means: after the last event that is not later.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Point {
-    /// After this event.
-    Seq(u64),
-    /// Before the first event later than this.
-    Time(Timestamp),
-}
+use crate::view::describe::{self, Point};
 
 /// Parses a point: `120`, `10m`, `2h`, `1d`, an RFC 3339 time, or a local date and time.
 ///
 /// # Errors
 /// The text is none of these (exit code 2).
 pub fn read_point(text: &str, zone: &TimeZone, now: Timestamp) -> Result<Point, CliError> {
-    if let Ok(seq) = text.parse() {
-        return Ok(Point::Seq(seq));
-    }
-    if let Some(millis) = clock::read_span(text) {
-        return Ok(Point::Time(now.plus_millis(-millis)));
-    }
-    clock::read(text, zone).map(Point::Time).ok_or_else(|| {
+    describe::point(text, zone, now).ok_or_else(|| {
         let message = format!("`{text}` is no event number, age or time");
         CliError::new(Kind::Usage, message).hint(
             "use a number (120), an age (10m, 2h, 1d), a time (2026-01-31T23:59:00Z) or a local \

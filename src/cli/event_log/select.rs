@@ -5,12 +5,11 @@
 
 use serde_json::Value;
 
-use super::point::Point;
-use super::subject::{Subject, Subjects};
 use crate::cli::event_json;
 use crate::cli::json;
 use crate::domain::event::Event;
 use crate::domain::ids::{AgentId, IdeaId};
+use crate::view::describe::{Point, Subject, Subjects};
 
 /// What somebody asks for.
 #[derive(Debug, Clone, Default)]

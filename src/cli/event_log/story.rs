@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use super::select::Selected;
 use crate::cli::clock;
-use crate::cli::describe::{self, Interest};
 use crate::cli::json;
 use crate::cli::output::Output;
 use crate::cli::output::terminal::{Tone, paint, shorten};
@@ -16,6 +15,7 @@ use crate::domain::ids::{AgentId, IdeaId};
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::signal::Signal;
 use crate::domain::time::Timestamp;
+use crate::view::describe::{self, Interest};
 
 /// A text keeps at least this many characters beside the time.
 const LEAST_WIDTH: usize = 24;
@@ -69,7 +69,7 @@ impl Storyteller {
             seq: json::number(document, "seq"),
             idea_id: subject.ideas.first().cloned(),
             agent: subject.agent.clone(),
-            text: with_idea(self.words(event), selected),
+            text: subject.named_in(self.words(event)),
             tone: describe::tone(event),
         })
     }
@@ -91,18 +91,6 @@ impl Storyteller {
     fn was_killed(&self) -> bool {
         self.phase.is_some_and(|phase| phase != SwarmPhase::Stopped)
     }
-}
-
-/// Names the idea of a line that names only the agent.
-fn with_idea(words: String, selected: &Selected) -> String {
-    let subject = &selected.subject;
-    let (Some(idea), Some(agent)) = (subject.ideas.first(), &subject.agent) else {
-        return words;
-    };
-    if words.contains(idea.as_str()) || !words.contains(agent.as_str()) {
-        return words;
-    }
-    words.replacen(agent.as_str(), &format!("{agent} on {idea}"), 1)
 }
 
 /// The entries as lines, with the time in front.

@@ -12,10 +12,10 @@ use jiff::tz::TimeZone;
 use tokio::sync::watch;
 
 use crate::cli::clock;
-use crate::cli::describe;
 use crate::cli::event_json;
 use crate::cli::output::terminal::{Tone, paint};
 use crate::daemon::actor::handle::{Handle, Journaled};
+use crate::view::describe;
 
 /// The shortest time between two updates.
 const BREATH: Duration = Duration::from_millis(100);

@@ -10,7 +10,6 @@ pub mod usage;
 use serde_json::Value;
 
 use super::clock;
-use super::describe::{AWAITING_APPROVAL, attempt_phase, merge_phase, status_tone, swarm_phase};
 use super::json::{list, number, text, texts, time};
 use super::output::Output;
 use super::output::table::Rows;
@@ -18,6 +17,9 @@ use super::output::terminal::{Tone, safe, title};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::state::IdeaStatus;
 use crate::domain::time::Timestamp;
+use crate::view::describe::{
+    AWAITING_APPROVAL, attempt_phase, merge_phase, status_tone, swarm_phase,
+};
 
 /// The longest title in a table without a terminal's width to cut it.
 const MAX_TITLE: usize = 100;

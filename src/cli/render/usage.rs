@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use crate::cli::clock;
-use crate::cli::describe;
 use crate::cli::json::{list, number, text, time};
 use crate::cli::output::terminal::safe;
 use crate::domain::time::Timestamp;
 use crate::domain::usage::{MicroUsd, Spent, Tokens};
+use crate::view::describe;
 
 /// What several runs used; empty if they used nothing.
 pub fn describe_usage(used: &Value) -> String {

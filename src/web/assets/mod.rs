@@ -29,6 +29,7 @@ static STYLE: LazyLock<Asset> = LazyLock::new(|| {
         include_str!("own-dialogs.css"),
         include_str!("own-checkpoints.css"),
         include_str!("own-log.css"),
+        include_str!("own-time.css"),
     ];
     asset("css", "text/css; charset=utf-8", parts.concat())
 });
@@ -42,6 +43,7 @@ static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
         include_str!("dialogs.js"),
         include_str!("checkpoints.js"),
         include_str!("log.js"),
+        include_str!("time.js"),
     ];
     asset("js", "text/javascript; charset=utf-8", parts.join("\n;\n"))
 });

@@ -23,6 +23,7 @@ use axum::routing::get;
 use super::Site;
 use super::document::{Drawing, Fragment, as_html};
 use super::frame::{self, FrameView};
+use super::history::Chronicle;
 use super::moment::Moment;
 use crate::domain::ids::IdeaId;
 use asked::{Asked, Query, Ready};
@@ -137,6 +138,7 @@ pub async fn draw(
     (route, path, query): (&Route, &str, &Query),
     document: Option<&str>,
 ) -> Result<Drawn, WebError> {
+    Chronicle::begin(site);
     let asked = Asked {
         site,
         moment,

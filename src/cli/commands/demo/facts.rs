@@ -5,12 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::cli::describe::{self, describe};
 use crate::cli::output::terminal::Tone;
 use crate::domain::event::Event;
 use crate::domain::ids::{AgentId, IdeaId, RunId};
 use crate::domain::observation::RunEndKind;
 use crate::domain::state::{AttemptEnd, Feedback};
+use crate::view::describe::{self, describe};
 
 /// SIGKILL, which no program can handle.
 const KILL: i32 = 9;

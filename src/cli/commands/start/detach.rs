@@ -19,10 +19,10 @@ use serde_json::{Value, json};
 use super::Start;
 use crate::cli::access::remote::Daemon;
 use crate::cli::context::Context;
-use crate::cli::describe;
 use crate::cli::error::{CliError, Kind};
 use crate::cli::host::own_program;
 use crate::cli::repo::Repo;
+use crate::view::describe;
 
 /// How long it waits between two checks.
 const PAUSE: Duration = Duration::from_millis(20);

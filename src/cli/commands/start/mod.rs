@@ -11,7 +11,6 @@ use clap::{Args, ValueEnum};
 
 use crate::cli::commands::config::load;
 use crate::cli::context::Context;
-use crate::cli::describe;
 use crate::cli::error::{CliError, Kind};
 use crate::cli::host::{self, PageChoice, StartOptions};
 use crate::cli::live::progress::{Progress, Shown, Style};
@@ -24,6 +23,7 @@ use crate::daemon::preflight::{self, MissingProgram, Preflight, UncountedProfile
 use crate::daemon::unasked;
 use crate::domain::settings::Mode;
 use crate::domain::state::State;
+use crate::view::describe;
 
 /// How long the last messages may take on a stopped terminal or a pipe that nobody reads.
 const LAST_WORDS: Duration = Duration::from_millis(400);

@@ -3,7 +3,7 @@
 //! Invariant: the match names every kind of event, so that a new one does not compile until it has
 //! a tone.
 
-use crate::cli::output::terminal::Tone;
+use super::text::Tone;
 use crate::domain::event::{AttemptEnded, EffectFinished, Event, HookFinished, SignalSeen};
 use crate::domain::signal::Signal;
 

@@ -19,6 +19,19 @@ pub struct Subject {
     pub agent: Option<AgentId>,
 }
 
+impl Subject {
+    /// Adds the idea to a line that names only the agent.
+    pub fn named_in(&self, words: String) -> String {
+        let (Some(idea), Some(agent)) = (self.ideas.first(), &self.agent) else {
+            return words;
+        };
+        if words.contains(idea.as_str()) || !words.contains(agent.as_str()) {
+            return words;
+        }
+        words.replacen(agent.as_str(), &format!("{agent} on {idea}"), 1)
+    }
+}
+
 /// What an event names itself.
 #[derive(Default)]
 struct Names<'e> {

@@ -2,7 +2,7 @@
 //! it at once.
 
 use super::event_parts::effect_words;
-use crate::cli::output::terminal::{safe, title};
+use super::text::{safe, title};
 use crate::domain::effect::{self, Effect, Purpose};
 use crate::domain::state::State;
 

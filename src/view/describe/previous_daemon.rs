@@ -1,6 +1,6 @@
 //! Lists the agents that a starting daemon takes over from the previous one.
 
-use crate::cli::output::terminal::safe;
+use super::text::safe;
 use crate::domain::state::State;
 
 /// At most this many agents are listed.

@@ -1,6 +1,6 @@
 //! Describes events about accounts, conversations and usage.
 
-use crate::cli::clock;
+use super::point;
 use crate::domain::event::IterationExcused;
 use crate::domain::state::provider::{Excuse, Hold, HoldKind};
 use crate::domain::usage::{Bill, Spent, Tokens};
@@ -22,7 +22,7 @@ pub(super) fn hold(hold: &Hold) -> String {
         HoldKind::Login => "is not logged in",
     };
     let next = match hold.until {
-        Some(until) => format!("swarm tries again {}", clock::until(until, hold.since)),
+        Some(until) => format!("swarm tries again {}", point::until(until, hold.since)),
         None => "swarm waits for you: swarm resume".to_owned(),
     };
     format!("{what} ({}); {next}", hold.message)

@@ -3,8 +3,8 @@
 //! Invariant: a part reads the same wherever it is shown. Foreign text in it is not made safe here;
 //! the caller makes the whole line safe.
 
+use super::text::Tone;
 use super::usage;
-use crate::cli::output::terminal::Tone;
 use crate::domain::attention::NeedKey;
 use crate::domain::command::TargetChoice;
 use crate::domain::effect::{self, ConflictLevel, Effect, Purpose, SetupTree};

@@ -7,18 +7,23 @@
 mod event_parts;
 mod kinds;
 mod paused;
+mod point;
 mod previous_daemon;
+mod subject;
+mod text;
 mod tone;
 mod usage;
 mod waiting;
 
 pub use kinds::{Interest, KINDS, interest, is_news};
 pub use paused::{pause_reason, paused, paused_for};
+pub use point::{Point, point, read, read_span, span, until};
 pub use previous_daemon::from_before;
+pub use subject::{Subject, Subjects};
+pub use text::{Tone, safe, safe_block, shorten, title};
 pub use tone::tone;
 pub use usage::spent;
 
-use super::output::terminal::{safe, shorten, title};
 use crate::domain::event::{
     AccountFreed, AccountHeld, AccountTried, AgentRedirected, ApprovalWithdrawn, AttemptEnded,
     AttemptMoved, AttemptSealed, BaselineCleared, BaselineReady, BudgetReached, CancelUndone,
@@ -454,9 +459,8 @@ fn describe_event(event: &Event) -> String {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::super::output::terminal::Tone;
-    use super::super::testkit as samples;
     use super::*;
+    use crate::cli::testkit as samples;
 
     #[test]
     fn every_kind_of_event_has_a_distinct_line() {

@@ -1,6 +1,6 @@
 //! Tells the person who starts a daemon that the swarm is paused.
 
-use crate::cli::output::terminal::safe;
+use super::text::safe;
 use crate::domain::state::State;
 
 /// The lines for a paused swarm, safe to print; `None` if it is not paused.
