@@ -44,7 +44,17 @@ impl Touched {
 
     /// Whether the two have a kind in common.
     pub fn meets(self, other: Self) -> bool {
-        self.0 & other.0 != 0
+        self.and(other) != Self::NOTHING
+    }
+
+    /// What both have.
+    pub fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// All of it but this.
+    pub fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
     }
 }
 

@@ -1,30 +1,30 @@
 // swarm's own lines: one Trusted Types policy for htmx, and what the page does without the server.
-(() => {
-  'use strict';
-  const policy = window.trustedTypes
+'use strict';
+
+// What the files of this script share.
+const swarm = {
+  policy: window.trustedTypes
     ? trustedTypes.createPolicy('swarm', { createHTML: (html) => html })
-    : { createHTML: (html) => html };
-  htmx.registerExtension('swarm', { init: (api) => api.initSecurity(policy) });
+    : { createHTML: (html) => html },
+  // The address of a page: swarm.page('ideas/add').
+  page: (path) => document.documentElement.dataset.base + path,
+};
+
+(() => {
+  htmx.registerExtension('swarm', { init: (api) => api.initSecurity(swarm.policy) });
 
   // A click on a button that copies commands.
   document.addEventListener('click', (event) => {
     const button = event.target.closest('[data-copy]');
     if (!button) return;
     navigator.clipboard.writeText(button.dataset.copy).then(() => {
-      const before = button.dataset.label ?? button.textContent;
-      button.dataset.label = before;
-      button.querySelector('.label').textContent = 'Copied';
-      setTimeout(() => { button.querySelector('.label').textContent = before.trim(); }, 1500);
+      const before = button.getAttribute('aria-label');
+      button.setAttribute('aria-label', 'Copied');
+      button.classList.add('c-ok');
+      setTimeout(() => {
+        button.setAttribute('aria-label', before);
+        button.classList.remove('c-ok');
+      }, 1500);
     });
   });
-
-  // The daemon is gone: the page stays readable, its forms are inert.
-  const gone = (is) => {
-    document.documentElement.toggleAttribute('data-gone', is);
-    document.querySelectorAll('form button').forEach((button) => { button.disabled = is; });
-    const line = document.getElementById('gone');
-    if (line) line.hidden = !is;
-  };
-  document.addEventListener('htmx:sse:error', () => gone(true));
-  document.addEventListener('htmx:sse:after:connection', () => gone(false));
 })();
