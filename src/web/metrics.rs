@@ -2,7 +2,7 @@
 //!
 //! Invariant: it is served behind the API's token, and every figure comes from the view of status.
 
-use std::fmt::{Display, Write as _};
+use std::fmt::Display;
 use std::sync::Arc;
 
 use axum::Router;
@@ -89,8 +89,7 @@ fn text(status: &StatusView) -> String {
     let phase = serde_json::to_value(status.phase).unwrap_or_default();
     let mode = serde_json::to_value(status.mode).unwrap_or_default();
     for (name, value) in [("phase", phase), ("mode", mode)] {
-        // A write into a string cannot fail.
-        drop(write!(info, ",{name}={value}"));
+        info.push_str(&format!(",{name}={value}"));
     }
     info.push('}');
     let help = "Always 1; the labels say what runs, and how.";

@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use clap::Args;
 
-use super::start::{self, Before, Wish, run_daemon, warn_without_page};
+use super::start::{self, Before, Wish, page, run_daemon};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::host::PageChoice;
@@ -62,8 +62,8 @@ pub struct Demo {
     /// Let the agents work faster than a person can read.
     #[arg(long)]
     pub fast: bool,
-    /// Accepted for scripts; this version has no web page.
-    #[arg(long, hide = true)]
+    /// Print the page's link, but open no browser.
+    #[arg(long)]
     pub no_open: bool,
     /// Keep the temporary repository so that you can look around in it.
     #[arg(long)]
@@ -81,7 +81,6 @@ struct Played {
 pub fn run(args: &Demo, context: &mut Context) -> Result<(), CliError> {
     let begun = Instant::now();
     let interrupts = Interrupts::catch()?;
-    warn_without_page(&[("--no-open", args.no_open)], context);
     let folder = tempfile::Builder::new()
         .prefix("swarm-demo-")
         .tempdir()
@@ -130,13 +129,20 @@ fn play(
     if let Show::Story(style) = show {
         announce(args, &state, &repo, style, &mut context.output);
     }
+    let shows_page = context.output.can_draw && !matches!(show, Show::Nothing);
     let killer = Killer::new(repo.runs());
     let (kill, telling) = (killer.on_ready(), Arc::new(Mutex::new(None)));
     let (tell, runs, after) = (Arc::clone(&telling), repo.runs(), state.seq);
     let wish = Wish {
         mode: Some(Mode::Autopilot),
         until_idle: true,
-        page: PageChoice::Without,
+        // Without a terminal nobody is there to see the page.
+        page: if shows_page {
+            PageChoice::AnyPort
+        } else {
+            PageChoice::Without
+        },
+        on_page: shows_page.then(|| page::announce(!args.no_open)),
         style: show.progress(),
         label: Some(LABEL),
         also: Some(Box::new(move |handle: Handle| {
