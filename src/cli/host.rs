@@ -156,12 +156,7 @@ impl Told {
 }
 
 /// Runs a daemon with its socket.
-async fn host(
-    daemon: Daemon,
-    repo: &Repo,
-    page: PageChoice,
-    told: Told,
-) -> Result<End, CliError> {
+async fn host(daemon: Daemon, repo: &Repo, page: PageChoice, told: Told) -> Result<End, CliError> {
     let state_dir = repo.state();
     let page = open_page(page, &state_dir).await?;
     let web_url = page.as_ref().map(|(_, access)| access.origin());

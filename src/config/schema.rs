@@ -51,7 +51,8 @@ pub fn meaning(key: &str) -> Option<String> {
 /// The schema that a reference leads to, also one among alternatives such as `null`.
 fn resolved<'s>(root: &'s Value, mut at: &'s Value) -> &'s Value {
     loop {
-        let reference = |one: &Value| Some(one.get("$ref")?.as_str()?.strip_prefix('#')?.to_owned());
+        let reference =
+            |one: &Value| Some(one.get("$ref")?.as_str()?.strip_prefix('#')?.to_owned());
         let alternatives = at.get("anyOf").and_then(Value::as_array);
         let place = reference(at).or_else(|| alternatives?.iter().find_map(reference));
         match place.and_then(|place| root.pointer(&place)) {

@@ -23,10 +23,16 @@ pub fn search(state: &State, text: &str, limit: usize) -> Vec<Found> {
         return Vec::new();
     }
     let has_all = |place: &str| words.iter().all(|word| place.contains(word));
-    let of_idea = |(id, idea): &(&IdeaId, &Idea)| {
-        has_all(&format!("{id} {}", idea.text).to_lowercase())
+    let of_idea =
+        |(id, idea): &(&IdeaId, &Idea)| has_all(&format!("{id} {}", idea.text).to_lowercase());
+    let title = |idea: &Idea| {
+        idea.text
+            .trim()
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_owned()
     };
-    let title = |idea: &Idea| idea.text.trim().lines().next().unwrap_or_default().to_owned();
     let mut ideas: Vec<_> = state.ideas.iter().filter(of_idea).collect();
     ideas.reverse();
     ideas.sort_by_key(|(id, _)| id.as_str() != text);

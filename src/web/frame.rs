@@ -7,6 +7,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use super::Site;
 use super::assets::{self, TabIcon};
 use super::document::{Drawing, Page, Place, encoded};
+use super::pages::Route;
 use super::palette;
 use super::parts::{commands, icon, local, phase, tinted};
 use super::preferences::{self, Theme};
@@ -168,13 +169,13 @@ fn connection() -> Markup {
 /// What everybody must see on every page.
 fn notices(view: &FrameView) -> Markup {
     let words = match view.phase {
-        SwarmPhase::Running | SwarmPhase::Stopped => None,
+        // A rollback shows its own steps.
+        SwarmPhase::Running | SwarmPhase::Stopped | SwarmPhase::RollingBack => None,
         SwarmPhase::Pausing => Some("Pausing: agents finish their iteration; nothing new starts."),
         SwarmPhase::Paused => Some("Paused: nothing new starts until you resume."),
         SwarmPhase::Recovering => {
             Some("Recovering: swarm takes over the agents that worked on without a daemon.")
         }
-        SwarmPhase::RollingBack => Some("Rolling back: agents are stopped; nothing new starts."),
         SwarmPhase::Draining => Some("Stopping: nothing new starts; the daemon ends soon."),
     };
     html! {
@@ -237,21 +238,29 @@ pub fn shortcuts(drawing: &Drawing<'_>) -> Markup {
             @for page in palette::PAGES.iter() {
                 @if let Some(key) = page.key {
                     tr { th scope="row" { kbd { "g " (key) } }
-                        td { a href=(drawing.link(page.path)) data-go=(key) { (page.name) } } }
+                        td { a href=(drawing.link(page.path)) data-letter=(key) { (page.name) } } }
                 }
             }
         } }
     }
 }
 
+fn path_of(address: &str) -> &str {
+    address.split('?').next().unwrap_or_default()
+}
+
 /// The connection for live updates; an earlier moment does not change.
 fn stream(drawing: &Drawing<'_>, view: &FrameView) -> Markup {
-    if drawing.moment.is_past() {
+    // Of the pages, these have live updates; a dialog or a search stays as it is.
+    if drawing.moment.is_past() || Route::of(path_of(&drawing.path)).is_none() {
         return html! {};
     }
     let (page, document) = (encoded(&drawing.path), encoded(&drawing.document));
     let log = drawing.site.known_log_id().unwrap_or_default();
-    let address = format!("live?page={page}&document={document}&log={log}&seq={}", view.seq);
+    let address = format!(
+        "live?page={page}&document={document}&log={log}&seq={}",
+        view.seq
+    );
     // Who wants notifications keeps the stream of a hidden tab, to have them.
     let background = preferences::current().notifies;
     let background = background.then_some(r#"{"sse":{"pauseOnBackground":false}}"#);
@@ -277,7 +286,7 @@ fn header(drawing: &Drawing<'_>, view: &FrameView) -> Markup {
             }
             (drawing.fragment("f-status", Touched::STATUS | Touched::COST, &status(drawing, view)))
             a .b.find href=(drawing.link("palette")) data-palette {
-                span { (icon("find")) " Find" } kbd .hide-m { "Ctrl K" }
+                (icon("find")) span { "Search or do" } kbd .hide-m { "Ctrl K" }
             }
             span .acts { (acts(drawing, view)) }
         }
@@ -351,6 +360,7 @@ fn navigation(drawing: &Drawing<'_>, here: Place, view: &FrameView) -> Markup {
             (Place::Train, "train", "Merge train", view.train),
         ],
         vec![
+            (Place::Timeline, "timeline", "Timeline", 0),
             (
                 Place::Checkpoints,
                 "checkpoints",

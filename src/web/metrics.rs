@@ -101,13 +101,21 @@ fn text(status: &StatusView) -> String {
         .map(|(status, count)| (label("status", status), count))
         .collect();
     all.metric("ideas", Kind::Gauge, "Ideas in each status.", &ideas);
-    all.gauge("ideas_held", "Ideas that a person holds.", status.ideas_held);
+    all.gauge(
+        "ideas_held",
+        "Ideas that a person holds.",
+        status.ideas_held,
+    );
     all.gauge("agents", "Agents that have not ended.", status.agents.len());
     all.gauge("slots_used", "Slots for agents in use.", status.slots.used);
     all.gauge("slots", "All slots for agents.", status.slots.max);
     let queue = status.merge_queue.len();
     all.gauge("merge_queue", "Entries of the merge queue.", queue);
-    all.gauge("needs_you", "Things that need a person.", status.needs_you.len());
+    all.gauge(
+        "needs_you",
+        "Things that need a person.",
+        status.needs_you.len(),
+    );
     all.gauge("warnings", "Warnings that stand.", status.warnings.len());
     all.gauge("accounts_held", "Accounts on hold.", status.accounts.len());
     if let Some(today) = &status.used_today {
@@ -119,10 +127,20 @@ fn text(status: &StatusView) -> String {
             ("output", used.tokens.output),
         ];
         let tokens = tokens.map(|(kind, count)| (label("kind", kind), count));
-        all.metric("tokens_today", Kind::Gauge, "Tokens used today (UTC).", &tokens);
+        all.metric(
+            "tokens_today",
+            Kind::Gauge,
+            "Tokens used today (UTC).",
+            &tokens,
+        );
         let cost = [("told", used.usd), ("estimated", used.estimated_usd)];
         let cost = cost.map(|(how, dollars)| (label("how", how), dollars));
-        all.metric("cost_usd_today", Kind::Gauge, "Dollars spent today (UTC).", &cost);
+        all.metric(
+            "cost_usd_today",
+            Kind::Gauge,
+            "Dollars spent today (UTC).",
+            &cost,
+        );
         let unknown = used.runs_without_cost;
         let help = "Runs of today (UTC) whose cost is not known.";
         all.gauge("runs_without_cost_today", help, unknown);
@@ -149,7 +167,10 @@ mod tests {
         assert!(text.contains(&format!("swarm_needs_you {}\n", status.needs_you.len())));
         for line in text.lines().filter(|line| !line.starts_with('#')) {
             let (name, value) = line.rsplit_once(' ').unwrap();
-            assert!(name.starts_with("swarm_") && value.parse::<f64>().is_ok(), "{line}");
+            assert!(
+                name.starts_with("swarm_") && value.parse::<f64>().is_ok(),
+                "{line}"
+            );
         }
         assert_eq!(label("a", "x\"\\\n"), r#"{a="x\"\\\n"}"#);
     }

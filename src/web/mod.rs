@@ -96,9 +96,14 @@ impl Site {
         let read = || async {
             let first = tokio::task::spawn_blocking(move || log.read(0, 1)).await;
             let first = first.ok().and_then(Result::ok).unwrap_or_default();
-            let first = first.first().map(|one| format!("{} {:?}", one.ts, one.event));
+            let first = first
+                .first()
+                .map(|one| format!("{} {:?}", one.ts, one.event));
             let digest = Sha256::digest(first.unwrap_or_default().as_bytes());
-            let hash: String = digest[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+            let hash: String = digest[..8]
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect();
             format!("{hash}-{}", assets::version())
         };
         self.log_id.get_or_init(read).await.clone()
@@ -160,10 +165,12 @@ pub fn router(site: &Arc<Site>, api: Router) -> Router {
         .fallback(pages::nothing_here)
         .with_state(Arc::clone(site));
     let metrics = metrics::routes().with_state(Arc::clone(&site.api));
-    let api = api.merge(metrics).route_layer(middleware::from_fn_with_state(
-        Arc::clone(&site.access),
-        guard::with_token,
-    ));
+    let api = api
+        .merge(metrics)
+        .route_layer(middleware::from_fn_with_state(
+            Arc::clone(&site.access),
+            guard::with_token,
+        ));
     Router::new()
         .nest(&format!("{}/", site.access.path()), pages)
         .merge(api)

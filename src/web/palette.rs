@@ -61,7 +61,12 @@ pub const PAGES: [Known; 13] = [
     known("cost", "Cost", Some('u'), "used money tokens budget"),
     known("learnings", "Learnings", Some('l'), "found out"),
     known("hooks", "Hooks", Some('h'), "scripts"),
-    known("settings", "Settings", Some('s'), "configuration theme keyboard"),
+    known(
+        "settings",
+        "Settings",
+        Some('s'),
+        "configuration theme keyboard",
+    ),
 ];
 
 /// Actions that are pages or dialogs; each asks before it acts, or can be left.
@@ -70,7 +75,12 @@ const ACTIONS: [Known; 6] = [
     known("do/pause", "Pause", None, "stop hold"),
     known("do/checkpoint", "Create a checkpoint", None, "save"),
     known("do/undo", "Undo the last change", None, "back"),
-    known("do/settle-target", "Settle the target", None, "rewritten branch"),
+    known(
+        "do/settle-target",
+        "Settle the target",
+        None,
+        "rewritten branch",
+    ),
     known("do/stop", "Shut down the daemon", None, "stop end"),
 ];
 

@@ -251,6 +251,7 @@ fn unreadable(error: &io::Error) -> ApiError {
 
 #[cfg(test)]
 mod tests {
+    use crate::daemon::offline::Upto;
     use futures_util::future::BoxFuture;
     use tokio::sync::watch;
 

@@ -1,24 +1,20 @@
 // swarm's own lines: one Trusted Types policy for htmx, and what the page does without the server.
-'use strict';
-
-// What the files of this script share.
-const swarm = {
-  policy: window.trustedTypes
-    ? trustedTypes.createPolicy('swarm', { createHTML: (html) => html })
-    : { createHTML: (html) => html },
-  // The address of a page: swarm.page('ideas/add').
-  page: (path) => document.documentElement.dataset.base + path,
-};
-
 (() => {
-  htmx.registerExtension('swarm', { init: (api) => api.initSecurity(swarm.policy) });
+  'use strict';
+  const policy = window.trustedTypes
+    ? trustedTypes.createPolicy('swarm', { createHTML: (html) => html })
+    : { createHTML: (html) => html };
+  // For our other files: there may be no second policy. `page` is the address of a page.
+  window.swarm = { policy, page: (path) => document.documentElement.dataset.base + path };
+  htmx.registerExtension('swarm', { init: (api) => api.initSecurity(policy) });
 
   // A click on a button that copies commands.
   document.addEventListener('click', (event) => {
     const button = event.target.closest('[data-copy]');
     if (!button) return;
     navigator.clipboard.writeText(button.dataset.copy).then(() => {
-      const before = button.getAttribute('aria-label');
+      const before = button.dataset.label ?? button.getAttribute('aria-label');
+      button.dataset.label = before;
       button.setAttribute('aria-label', 'Copied');
       button.classList.add('c-ok');
       setTimeout(() => {

@@ -1,5 +1,7 @@
 // Shortcuts, the palette and the list of shortcuts. No single key acts: each moves, opens or asks.
 (() => {
+  'use strict';
+  const { swarm } = window;
   const palette = document.getElementById('palette');
   const field = document.getElementById('palette-q');
   const found = document.getElementById('palette-found');
@@ -114,7 +116,6 @@
       const id = subject();
       if (id && !isPast()) follow(`do/intervene/${id}`);
     },
-    l: () => document.querySelector('.livepill')?.click(),
     g: () => {
       isGoing = true;
       setTimeout(() => { isGoing = false; }, 1500);
@@ -131,7 +132,7 @@
     if (document.querySelector('dialog[open]')) return;
     if (isGoing) {
       isGoing = false;
-      const link = document.querySelector(`#shortcuts [data-go="${CSS.escape(event.key)}"]`);
+      const link = document.querySelector(`#shortcuts [data-letter="${CSS.escape(event.key)}"]`);
       if (link) location.href = link.href;
       return;
     }

@@ -81,30 +81,7 @@
     }
     anchor = null;
     showState();
-    restoreDrafts();
   });
-
-  // ---- Drafts ----
-  const keyOf = (field) => `draft ${location.pathname} ${field.form?.getAttribute('action')} `
-    + `${field.name}`;
-  const isDraft = (field) => isField(field) && field.name && field.type !== 'hidden'
-    && field.form?.method === 'post';
-  document.addEventListener('input', ({ target }) => {
-    if (isDraft(target)) sessionStorage.setItem(keyOf(target), target.value);
-  });
-  document.addEventListener('submit', ({ target }) => {
-    for (const field of target.elements) {
-      if (isDraft(field)) sessionStorage.removeItem(keyOf(field));
-    }
-  });
-  const restoreDrafts = () => {
-    for (const field of document.querySelectorAll('form textarea, form input')) {
-      if (!isDraft(field) || field === document.activeElement) continue;
-      const draft = sessionStorage.getItem(keyOf(field));
-      if (draft !== null && field.value === field.defaultValue) field.value = draft;
-    }
-  };
-  restoreDrafts();
 
   // ---- Title, icon, and what needs a person ----
   const stateNow = () => document.getElementById('tab-state');

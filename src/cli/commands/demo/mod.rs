@@ -16,10 +16,11 @@ use std::time::Instant;
 
 use clap::Args;
 
-use super::start::{self, Before, Wish, page, run_daemon};
+use super::start::page::announce as announce_page;
+use super::start::{self, Before, Wish, run_daemon};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::host::PageChoice;
+use crate::cli::host::{OnPage, PageChoice};
 use crate::cli::live::progress::Style;
 use crate::cli::output::Output;
 use crate::cli::output::terminal::{Tone, stderr_size};
@@ -129,20 +130,15 @@ fn play(
     if let Show::Story(style) = show {
         announce(args, &state, &repo, style, &mut context.output);
     }
-    let shows_page = context.output.can_draw && !matches!(show, Show::Nothing);
+    let page = page(args, show, &context.output);
     let killer = Killer::new(repo.runs());
     let (kill, telling) = (killer.on_ready(), Arc::new(Mutex::new(None)));
     let (tell, runs, after) = (Arc::clone(&telling), repo.runs(), state.seq);
     let wish = Wish {
         mode: Some(Mode::Autopilot),
         until_idle: true,
-        // Without a terminal nobody is there to see the page.
-        page: if shows_page {
-            PageChoice::AnyPort
-        } else {
-            PageChoice::Without
-        },
-        on_page: shows_page.then(|| page::announce(!args.no_open)),
+        page: page.0,
+        on_page: page.1,
         style: show.progress(),
         label: Some(LABEL),
         also: Some(Box::new(move |handle: Handle| {
@@ -169,6 +165,19 @@ fn play(
         end: end?,
         events: events.into_iter().map(|one| one.event).collect(),
     }))
+}
+
+/// The page, and how it is announced; without a terminal nobody is there to see it.
+fn page(args: &Demo, show: Show, output: &Output) -> (PageChoice, Option<OnPage>) {
+    let is_shown = match show {
+        Show::Story(_) | Show::Events(_) => output.can_draw && !output.json,
+        Show::Nothing => false,
+    };
+    if is_shown {
+        (PageChoice::AnyPort, Some(announce_page(!args.no_open)))
+    } else {
+        (PageChoice::Without, None)
+    }
 }
 
 /// What is shown while it runs.

@@ -60,17 +60,22 @@ pub async fn load(asked: &Asked<'_>) -> Result<View, WebError> {
     }
     let folder = asked.site.api.repo_root.join(".swarm");
     let read = tokio::task::spawn_blocking(move || read(&folder)).await;
-    Ok(match read.map_err(|error| WebError::failed(error.to_string()))? {
-        Ok((layered, problems)) => View {
-            rows: rows(&layered, mode),
-            problems,
-            mode,
-            since,
-            is_changed: layered.config.hash() != hash,
+    Ok(
+        match read.map_err(|error| WebError::failed(error.to_string()))? {
+            Ok((layered, problems)) => View {
+                rows: rows(&layered, mode),
+                problems,
+                mode,
+                since,
+                is_changed: layered.config.hash() != hash,
+            },
+            // The last settings that were right stay in force.
+            Err(error) => known(
+                error.problems.iter().map(ToString::to_string).collect(),
+                true,
+            ),
         },
-        // The last settings that were right stay in force.
-        Err(error) => known(error.problems.iter().map(ToString::to_string).collect(), true),
-    })
+    )
 }
 
 /// The configuration, and what keeps agents from working with it.
@@ -185,7 +190,11 @@ impl Ready for View {
 /// What changes the running daemon.
 fn daemon(drawing: &Drawing<'_>, mode: Mode) -> Markup {
     let (other, button, says) = match mode {
-        Mode::Autopilot => ("semi-auto", "Switch to semi-auto", "swarm starts ready ideas"),
+        Mode::Autopilot => (
+            "semi-auto",
+            "Switch to semi-auto",
+            "swarm starts ready ideas",
+        ),
         Mode::SemiAuto => ("autopilot", "Switch to autopilot", "you start each idea"),
     };
     let fragment = html! { p .sub {
