@@ -438,6 +438,7 @@ const LONG_MATCHES: &[(&str, &str, &str)] = &[
         "fold",
         "each event to the file that folds it",
     ),
+    ("web/touches.rs", "of_kind", "the fragments of each event"),
     (
         "domain/evolve/legacy_hooks.rs",
         "about",

@@ -167,29 +167,13 @@ async fn host(daemon: Daemon, repo: &Repo, page: PageChoice, told: Told) -> Resu
         socket: socket.path().to_owned(),
         started_at: clock::wall(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        web_url: web_url.clone(),
+        web_url,
         state: daemon_file::place(&state_dir).ok(),
     };
     let supervisor = SystemdNotify::of_environment().map(Arc::new);
     let (stop, stopped) = watch::channel(false);
-    let context = Arc::new(ApiContext {
-        handle: daemon.handle(),
-        repo_root: repo.root().to_owned(),
-        runs_dir: repo.runs(),
-        pid: std::process::id(),
-        web_url,
-        log: Arc::new(Log {
-            paths: daemon.paths().clone(),
-        }),
-        control: Arc::new(Controls {
-            reloader: daemon.reloader(),
-        }),
-        entrance: page.as_ref().map(|(_, access)| {
-            let entrance: Arc<dyn Entrance> = access.clone();
-            entrance
-        }),
-        stop: stopped.clone(),
-    });
+    let access = page.as_ref().map(|(_, access)| Arc::clone(access));
+    let context = Arc::new(context(&daemon, repo, access, stopped.clone()));
     let api = router(Arc::clone(&context));
     crash::point("daemon.socket-bound");
     file.write(&state_dir)
@@ -228,6 +212,30 @@ async fn host(daemon: Daemon, repo: &Repo, page: PageChoice, told: Told) -> Resu
         .await;
     ready.abort();
     Ok(ended?)
+}
+
+/// What the routes need of this daemon.
+fn context(
+    daemon: &Daemon,
+    repo: &Repo,
+    access: Option<Arc<Access>>,
+    stop: watch::Receiver<bool>,
+) -> ApiContext {
+    ApiContext {
+        handle: daemon.handle(),
+        repo_root: repo.root().to_owned(),
+        runs_dir: repo.runs(),
+        pid: std::process::id(),
+        web_url: access.as_ref().map(|access| access.origin()),
+        log: Arc::new(Log {
+            paths: daemon.paths().clone(),
+        }),
+        control: Arc::new(Controls {
+            reloader: daemon.reloader(),
+        }),
+        entrance: access.map(|access| access as Arc<dyn Entrance>),
+        stop,
+    }
 }
 
 /// Binds the page's port, and reads who may come in.

@@ -28,8 +28,8 @@ fn unwrap_description(schema: &mut Schema) {
     }
 }
 
-/// What a key such as `agents.maxParallel` means; the innermost description on its way. `None` for a
-/// key that the schema does not have.
+/// What a key such as `agents.maxParallel` means; the innermost description on its way. `None` for
+/// a key that the schema does not have.
 pub fn meaning(key: &str) -> Option<String> {
     static SCHEMA: LazyLock<Value> = LazyLock::new(schema);
     let mut at = &*SCHEMA;

@@ -22,7 +22,10 @@ use crate::view::{self, TargetNow, WarningView};
 const ICONS: &str = include_str!("assets/icons.svg");
 
 /// Written in full: the short form of htmx would make the list of attributes a string.
-const HTMX: &str = r#"{"morphIgnore":["data-htmx-powered","open","value","checked"],"history":false,"includeIndicatorCSS":false}"#;
+const HTMX: &str = concat!(
+    r#"{"morphIgnore":["data-htmx-powered","open","value","checked"],"#,
+    r#""history":false,"includeIndicatorCSS":false}"#
+);
 
 /// What the frame shows of a state.
 #[derive(Debug, Clone)]
@@ -62,7 +65,7 @@ impl FrameView {
             needs: view::needs_you(state).len(),
             ideas: state.ideas.iter().count(),
             agents: state.agents.len(),
-            train: state.queue.iter().count(),
+            train: state.queue.len(),
             checkpoints: state.checkpoints.len(),
             learnings: state.learnings.len(),
             spent_today: today.and_then(|used| super::parts::dollars(&view::used(used))),

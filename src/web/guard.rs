@@ -181,7 +181,7 @@ async fn enter(State(site): State<Arc<Site>>, Query(Enter { code }): Query<Enter
 fn cannot_enter(why: &str) -> Response {
     let body = bare(
         "swarm",
-        html! {
+        &html! {
             h1 { "The session cannot be written" }
             p { (why) }
             p { "See what is wrong: " code { "swarm doctor" } }
@@ -193,7 +193,7 @@ fn cannot_enter(why: &str) -> Response {
 fn signed_out() -> Response {
     let body = bare(
         "Signed out · swarm",
-        html! {
+        &html! {
             h1 { "You are signed out" }
             p { "Links to this page work once, within a minute. Make a new one in the repository:" }
             p { code { "swarm open" } }
@@ -206,7 +206,7 @@ fn signed_out() -> Response {
 pub async fn nobody_here() -> Response {
     let body = bare(
         "swarm",
-        html! {
+        &html! {
             h1 { "Nothing is here" }
             p { "Open swarm's page from the repository: " code { "swarm open" } }
         },

@@ -1,7 +1,7 @@
 //! Live updates: one stream for each open page.
 //!
-//! Invariant: only what changed is sent, at most every [`BREATH`], each fragment as a message of its
-//! own. A reconnected page is drawn as a whole, so it misses nothing. A page that cannot be drawn
+//! Invariant: only what changed is sent, at most every [`BREATH`], each fragment as a message of
+//! its own. A reconnected page is drawn as a whole, so it misses nothing. A page that cannot be drawn
 //! keeps its stream, and what it owes is sent once it can.
 
 use std::collections::HashMap;
@@ -270,7 +270,7 @@ fn messages(seq: u64, texts: &[String]) -> Bytes {
     let mut all = String::new();
     for (index, text) in texts.iter().enumerate() {
         if index + 1 == texts.len() {
-            all.push_str(&format!("id: {seq}\n"));
+            all.extend(["id: ", &seq.to_string(), "\n"]);
         }
         let text = text.replace("\r\n", "\n");
         for line in text.split(['\n', '\r']) {

@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
 use crate::api::ApiContext;
-use crate::view::{self, Outside, StatusView, TargetNow};
+use crate::view::{self, DayView, Outside, StatusView, TargetNow};
 
 /// The route; the caller puts the token before it.
 pub fn routes() -> Router<Arc<ApiContext>> {
@@ -89,7 +89,7 @@ fn text(status: &StatusView) -> String {
     let phase = serde_json::to_value(status.phase).unwrap_or_default();
     let mode = serde_json::to_value(status.mode).unwrap_or_default();
     for (name, value) in [("phase", phase), ("mode", mode)] {
-        info.push_str(&format!(",{name}={value}"));
+        info.extend([",", name, "=", &value.to_string()]);
     }
     info.push('}');
     let help = "Always 1; the labels say what runs, and how.";
@@ -119,33 +119,38 @@ fn text(status: &StatusView) -> String {
     all.gauge("warnings", "Warnings that stand.", status.warnings.len());
     all.gauge("accounts_held", "Accounts on hold.", status.accounts.len());
     if let Some(today) = &status.used_today {
-        let used = &today.used;
-        let tokens = [
-            ("input", used.tokens.input),
-            ("cached", used.tokens.cached),
-            ("cache_written", used.tokens.cache_written),
-            ("output", used.tokens.output),
-        ];
-        let tokens = tokens.map(|(kind, count)| (label("kind", kind), count));
-        all.metric(
-            "tokens_today",
-            Kind::Gauge,
-            "Tokens used today (UTC).",
-            &tokens,
-        );
-        let cost = [("told", used.usd), ("estimated", used.estimated_usd)];
-        let cost = cost.map(|(how, dollars)| (label("how", how), dollars));
-        all.metric(
-            "cost_usd_today",
-            Kind::Gauge,
-            "Dollars spent today (UTC).",
-            &cost,
-        );
-        let unknown = used.runs_without_cost;
-        let help = "Runs of today (UTC) whose cost is not known.";
-        all.gauge("runs_without_cost_today", help, unknown);
+        used(&mut all, today);
     }
     all.0
+}
+
+/// What was used today.
+fn used(all: &mut Document, today: &DayView) {
+    let used = &today.used;
+    let tokens = [
+        ("input", used.tokens.input),
+        ("cached", used.tokens.cached),
+        ("cache_written", used.tokens.cache_written),
+        ("output", used.tokens.output),
+    ];
+    let tokens = tokens.map(|(kind, count)| (label("kind", kind), count));
+    all.metric(
+        "tokens_today",
+        Kind::Gauge,
+        "Tokens used today (UTC).",
+        &tokens,
+    );
+    let cost = [("told", used.usd), ("estimated", used.estimated_usd)];
+    let cost = cost.map(|(how, dollars)| (label("how", how), dollars));
+    all.metric(
+        "cost_usd_today",
+        Kind::Gauge,
+        "Dollars spent today (UTC).",
+        &cost,
+    );
+    let unknown = used.runs_without_cost;
+    let help = "Runs of today (UTC) whose cost is not known.";
+    all.gauge("runs_without_cost_today", help, unknown);
 }
 
 #[cfg(test)]

@@ -100,10 +100,7 @@ impl Site {
                 .first()
                 .map(|one| format!("{} {:?}", one.ts, one.event));
             let digest = Sha256::digest(first.unwrap_or_default().as_bytes());
-            let hash: String = digest[..8]
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect();
+            let hash = access::hex(&digest[..8]);
             format!("{hash}-{}", assets::version())
         };
         self.log_id.get_or_init(read).await.clone()

@@ -1,7 +1,7 @@
 //! The palette: pages, actions, ideas, agents and commits by a few words.
 //!
-//! Invariant: the server searches, so it works as a plain page; with script the same markup is shown
-//! in a dialog (`Ctrl K`).
+//! Invariant: the server searches, so it works as a plain page; with script the same markup is
+//! shown in a dialog (`Ctrl K`).
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! What a person chose for the pages: theme, shortcuts, notifications. They are in a cookie that the
-//! server reads, so that a page never shows another theme first.
+//! What a person chose for the pages: theme, shortcuts, notifications. They are in a cookie that
+//! the server reads, so that a page never shows another theme first.
 //!
 //! Invariant: only known words are kept; anything else in the cookie counts as not chosen.
 

@@ -1,5 +1,5 @@
-//! The open streams, so that a browser keeps a connection for its requests: over HTTP/1.1 it has six
-//! to a host.
+//! The open streams, so that a browser keeps a connection for its requests: over HTTP/1.1 it has
+//! six to a host.
 //!
 //! Invariant: a session has at most [`MOST`] streams. A newer one ends the oldest, whose page then
 //! asks from time to time, until there is room.

@@ -72,13 +72,16 @@ pub fn touches(event: &Event) -> Touched {
 }
 
 fn of_kind(event: &Event) -> Touched {
-    const SWARM: Touched = Touched(Touched::STATUS.0 | Touched::NEEDS.0);
+    // Most of these events owe a call to a hook, which the hooks' page counts.
+    const SWARM: Touched = Touched(Touched::STATUS.0 | Touched::NEEDS.0 | Touched::HOOKS.0);
     const WORK: Touched = Touched(Touched::AGENTS.0 | Touched::IDEAS.0 | Touched::TIMELINE.0);
     const MERGE: Touched =
         Touched(Touched::TRAIN.0 | Touched::IDEAS.0 | Touched::NEEDS.0 | Touched::TIMELINE.0);
     const ALL: Touched = Touched(u32::MAX);
     match event {
-        Event::Mark(_) | Event::EffectRequested(_) => Touched::NOTHING,
+        Event::Mark(_) => Touched::NOTHING,
+        // Whether something waits for a person depends on what is under way.
+        Event::EffectRequested(_) | Event::EffectFinished(_) => Touched::NEEDS,
         Event::DaemonStarted(_)
         | Event::RolledBack(_)
         | Event::StateRepaired(_)
@@ -128,7 +131,6 @@ fn of_kind(event: &Event) -> Touched {
         | Event::IterationStarted(_)
         | Event::GateStarted(_)
         | Event::RunStarted(_)
-        | Event::RunEnded(_)
         | Event::SignalSeen(_)
         | Event::IterationJudged(_)
         | Event::IterationExcused(_)
@@ -142,7 +144,9 @@ fn of_kind(event: &Event) -> Touched {
         | Event::EndingAsked(_)
         | Event::AgentRedirected(_)
         | Event::WorkSaved(_) => SWARM | WORK | Touched::TRAIN,
-        Event::AttemptEnded(_) => SWARM | WORK | Touched::TRAIN | Touched::COST | Touched::REPORT,
+        Event::RunEnded(_) | Event::AttemptEnded(_) => {
+            SWARM | WORK | Touched::TRAIN | Touched::COST | Touched::REPORT
+        }
         Event::UsageSeen(_) => {
             Touched::STATUS | Touched::AGENTS | Touched::IDEAS | Touched::COST | Touched::REPORT
         }
@@ -181,9 +185,7 @@ fn of_kind(event: &Event) -> Touched {
         | Event::HookFinished(_)
         | Event::HookTimedOut(_)
         | Event::HookApproved(_) => SWARM | Touched::HOOKS | Touched::TRAIN,
-        Event::Learned(_) => Touched::LEARNINGS | Touched::REPORT | Touched::STATUS,
-        // An outcome is told by the events that follow from it.
-        Event::EffectFinished(_) => Touched::NOTHING,
+        Event::Learned(_) => SWARM | Touched::LEARNINGS | Touched::REPORT,
     }
 }
 

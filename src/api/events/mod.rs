@@ -251,12 +251,12 @@ fn unreadable(error: &io::Error) -> ApiError {
 
 #[cfg(test)]
 mod tests {
-    use crate::daemon::offline::Upto;
     use futures_util::future::BoxFuture;
     use tokio::sync::watch;
 
     use super::*;
     use crate::api::{Control, EventLog, ReloadError};
+    use crate::daemon::offline::Upto;
     use crate::daemon::testkit::Seat;
     use crate::domain::event::{Event, Mark};
     use crate::domain::state;

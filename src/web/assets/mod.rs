@@ -14,6 +14,7 @@ use axum::routing::get;
 use sha2::{Digest as _, Sha256};
 
 use super::Site;
+use super::access::hex;
 
 /// A file under `assets/`.
 struct Asset {
@@ -46,11 +47,7 @@ static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
 
 fn asset(ending: &str, content_type: &'static str, content: String) -> Asset {
     let digest = Sha256::digest(content.as_bytes());
-    let hash: String = digest
-        .iter()
-        .take(8)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let hash = hex(&digest[..8]);
     Asset {
         name: format!("{hash}.{ending}"),
         content_type,

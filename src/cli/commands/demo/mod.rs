@@ -130,15 +130,15 @@ fn play(
     if let Show::Story(style) = show {
         announce(args, &state, &repo, style, &mut context.output);
     }
-    let page = page(args, show, &context.output);
+    let (choice, on_page) = page(args, show, &context.output);
     let killer = Killer::new(repo.runs());
     let (kill, telling) = (killer.on_ready(), Arc::new(Mutex::new(None)));
     let (tell, runs, after) = (Arc::clone(&telling), repo.runs(), state.seq);
     let wish = Wish {
         mode: Some(Mode::Autopilot),
         until_idle: true,
-        page: page.0,
-        on_page: page.1,
+        page: choice,
+        on_page,
         style: show.progress(),
         label: Some(LABEL),
         also: Some(Box::new(move |handle: Handle| {

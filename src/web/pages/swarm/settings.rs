@@ -248,7 +248,10 @@ fn choices(drawing: &Drawing<'_>, chosen: Preferences) -> Markup {
                         }
                     }))
                 }
-                p .sub { "With notifications " (on_off(true)) ", hidden tabs keep their connection." }
+                p .sub {
+                    "With notifications " (on_off(true))
+                    ", hidden tabs keep their connection."
+                }
             }
         }
     }
@@ -263,8 +266,8 @@ fn table(drawing: &Drawing<'_>, view: &View) -> Markup {
                 div .card.say {
                     @for problem in &view.problems { pre .out { (problem) } }
                     @if !has_sources { p {
-                        "The files are invalid, so the settings that were loaded last stay in force. \
-                        Check them: " code { "swarm config check" }
+                        "The files are invalid, so the settings that were loaded last stay in \
+                        force. Check them: " code { "swarm config check" }
                     } }
                 }
             }
