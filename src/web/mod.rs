@@ -25,6 +25,7 @@ mod guard;
 mod live;
 pub mod metrics;
 mod moment;
+#[allow(clippy::unused_async)] // every page loads in the same way, whether it waits or not
 mod pages;
 mod palette;
 mod parts;
