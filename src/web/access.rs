@@ -4,7 +4,8 @@
 //! tabs survive a restart. Sessions and one-time codes are kept as SHA-256 hashes.
 //!
 //! Invariant: a code opens one session, within [`CODE_LIFE`]. Cookies ignore ports, so all pages
-//! lie under a path that nobody can guess: another program on this machine is never sent the cookie.
+//! lie under a path that nobody can guess: another program on this machine is never sent the
+//! cookie.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};

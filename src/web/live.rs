@@ -1,8 +1,8 @@
 //! Live updates: one stream for each open page.
 //!
 //! Invariant: only what changed is sent, at most every [`BREATH`], each fragment as a message of
-//! its own. A reconnected page is drawn as a whole, so it misses nothing. A page that cannot be drawn
-//! keeps its stream, and what it owes is sent once it can.
+//! its own. A reconnected page is drawn as a whole, so it misses nothing. A page that cannot be
+//! drawn keeps its stream, and what it owes is sent once it can.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
