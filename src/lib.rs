@@ -18,14 +18,15 @@
 //! | [`agents`] | prompts, adapters, environments; the demo's scripted agent |
 //! | [`daemon`] | the actor and its drivers; work without a daemon |
 //! | [`api`] | JSON over HTTP on the unix socket, and its client |
+//! | [`web`] | the page: the state as markup, forms that become commands, live updates |
 //! | [`cli`] | arguments, rendering, one file for each verb |
 //!
-//! Every room may use `domain`. `daemon`, `api` and `cli` may use `view`. `journal`, `process`,
-//! `git` and `config` do not know each other. `agents` stands on them, then come `daemon`, `api`
-//! and `cli`. Three small files serve every room but `domain`: [`crash`], the points at which tests
-//! kill the program, [`remove`], the only place that removes files, and [`plain_file`], which opens
-//! files that an agent may have replaced. A test reads the sources and fails when a room uses one
-//! that it must not know.
+//! Every room may use `domain`. `daemon`, `api`, `web` and `cli` may use `view`. `journal`,
+//! `process`, `git` and `config` do not know each other. `agents` stands on them, then come
+//! `daemon`, `api`, `web` and `cli`. Three small files serve every room but `domain`: [`crash`],
+//! the points at which tests kill the program, [`remove`], the only place that removes files, and
+//! [`plain_file`], which opens files that an agent may have replaced. A test reads the sources and
+//! fails when a room uses one that it must not know.
 //!
 //! ## The loop
 //!

@@ -66,6 +66,23 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "web",
+        &[
+            "domain",
+            "view",
+            "process",
+            "git",
+            "config",
+            "hooks",
+            "agents",
+            "daemon",
+            "api",
+            "crash",
+            "remove",
+            "plain_file",
+        ],
+    ),
+    (
         "cli",
         &[
             "domain",
@@ -78,6 +95,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "agents",
             "daemon",
             "api",
+            "web",
             "crash",
             "remove",
             "plain_file",
@@ -327,6 +345,59 @@ fn the_table_of_effects_has_every_effect() {
     }
 }
 
+/// Where markup is written without escaping: the icons of the frame, and a document that was drawn.
+const UNESCAPED: &[&str] = &["web/frame.rs", "web/pages/mod.rs"];
+
+/// What a strict content security policy forbids, or what `eval` would have to run.
+const FORBIDDEN_MARKUP: &[&str] = &["hx-on", "js:", "style=", "onclick", "javascript:"];
+
+#[test]
+fn pages_have_no_inline_code_or_style_and_escape_all_text() {
+    let mut broken = Vec::new();
+    for source in sources() {
+        if source.room != "web" || is_test_file(&source.path) {
+            continue;
+        }
+        let path = source.path.display();
+        for word in FORBIDDEN_MARKUP {
+            if source.code.contains(word) {
+                broken.push(format!("{path}: `{word}`"));
+            }
+        }
+        let triggers = source.code.split("hx-trigger=").skip(1);
+        for trigger in triggers.filter_map(|rest| rest.lines().next()) {
+            if trigger.contains('[') {
+                broken.push(format!("{path}: the trigger filter in {trigger}"));
+            }
+        }
+        let may_be_raw = UNESCAPED.iter().any(|file| source.path == Path::new(file));
+        if !may_be_raw && source.code.contains("PreEscaped") {
+            broken.push(format!("{path}: `PreEscaped`"));
+        }
+    }
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/web/assets");
+    for entry in fs::read_dir(scripts).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if !name.ends_with(".js") || name.ends_with(".min.js") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        for word in [
+            "eval(",
+            "new Function",
+            "hx-on",
+            "insertAdjacentHTML",
+            ".style.",
+        ] {
+            if text.contains(word) {
+                broken.push(format!("{name}: `{word}`"));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
 /// The calls that remove files and directories, wherever they come from.
 const REMOVALS: &[&str] = &["remove_dir", "remove_file", "unlink", "rmdir"];
 
@@ -367,6 +438,7 @@ const LONG_MATCHES: &[(&str, &str, &str)] = &[
         "fold",
         "each event to the file that folds it",
     ),
+    ("web/touches.rs", "of_kind", "the fragments of each event"),
     (
         "domain/evolve/legacy_hooks.rs",
         "about",

@@ -69,3 +69,24 @@ fn every_dependency_has_an_allowed_licence() {
         .collect();
     assert!(refused.is_empty(), "{}", refused.join("\n"));
 }
+
+/// What stands in the program besides crates: the script of the page.
+#[test]
+fn what_is_included_has_its_licence_beside_it() {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let folder = std::path::Path::new(root).join("src/web/assets");
+    let licence = std::fs::read_to_string(folder.join("HTMX-LICENSE")).unwrap();
+    assert!(
+        licence.contains("Permission to use, copy, modify"),
+        "{licence}"
+    );
+    let entries = std::fs::read_dir(&folder).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut foreign: Vec<String> = names.filter(|name| name.ends_with(".min.js")).collect();
+    foreign.sort();
+    assert_eq!(
+        foreign,
+        ["htmx.min.js", "hx-sse.min.js"],
+        "each needs a licence beside it"
+    );
+}

@@ -59,6 +59,8 @@ pub struct StartOptions {
     pub page: PageChoice,
     /// See [`OnReady`].
     pub on_ready: OnReady,
+    /// See [`OnPage`]; called just before `on_ready`, if there is a page.
+    pub on_page: Option<OnPage>,
 }
 
 /// Whether there is a web page, and where.
@@ -75,6 +77,9 @@ pub enum PageChoice {
 /// Called once, when the daemon has recovered and its socket answers. The receiver becomes true
 /// when a signal asks the daemon to stop. The call must return at once, and may keep its arguments.
 pub type OnReady = Box<dyn FnOnce(Handle, watch::Receiver<bool>) + Send>;
+
+/// Called with a link that opens the page once. It must return at once.
+pub type OnPage = Box<dyn FnOnce(String) + Send>;
 
 /// The path of this program, to start it again in the background.
 pub fn own_program() -> Result<PathBuf, CliError> {
@@ -93,7 +98,11 @@ pub fn run_daemon(options: StartOptions) -> Result<End, CliError> {
         .enable_all()
         .build()
         .map_err(|error| CliError::io("start the daemon's threads", &error))?;
-    let end = runtime.block_on(host(daemon, &options.repo, options.page, options.on_ready));
+    let told = Told {
+        on_ready: options.on_ready,
+        on_page: options.on_page,
+    };
+    let end = runtime.block_on(host(daemon, &options.repo, options.page, told));
     // The next start redoes whatever hangs in a driver; do not wait for it.
     runtime.shutdown_background();
     end
@@ -127,45 +136,44 @@ fn patience_with(pid: Option<u32>, options: &StartOptions) -> Duration {
     }
 }
 
-/// Runs a daemon with its socket.
-async fn host(
-    daemon: Daemon,
-    repo: &Repo,
-    page: PageChoice,
+/// Who wants to know that the daemon is ready.
+struct Told {
     on_ready: OnReady,
-) -> Result<End, CliError> {
+    on_page: Option<OnPage>,
+}
+
+impl Told {
+    /// As one call; the link is made when it is called, because its time is short.
+    fn with(self, access: Option<Arc<Access>>) -> OnReady {
+        let Self { on_ready, on_page } = self;
+        Box::new(move |handle, end_asked| {
+            if let (Some(on_page), Some(access)) = (on_page, access) {
+                on_page(access.link());
+            }
+            on_ready(handle, end_asked);
+        })
+    }
+}
+
+/// Runs a daemon with its socket.
+async fn host(daemon: Daemon, repo: &Repo, page: PageChoice, told: Told) -> Result<End, CliError> {
     let state_dir = repo.state();
     let page = open_page(page, &state_dir).await?;
     let web_url = page.as_ref().map(|(_, access)| access.origin());
+    let on_ready = told.with(page.as_ref().map(|(_, access)| Arc::clone(access)));
     let socket = Socket::bind(&state_dir).map_err(|error| CliError::refused(error.to_string()))?;
     let file = DaemonFile {
         pid: std::process::id(),
         socket: socket.path().to_owned(),
         started_at: clock::wall(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        web_url: web_url.clone(),
+        web_url,
         state: daemon_file::place(&state_dir).ok(),
     };
     let supervisor = SystemdNotify::of_environment().map(Arc::new);
     let (stop, stopped) = watch::channel(false);
-    let context = Arc::new(ApiContext {
-        handle: daemon.handle(),
-        repo_root: repo.root().to_owned(),
-        runs_dir: repo.runs(),
-        pid: std::process::id(),
-        web_url,
-        log: Arc::new(Log {
-            paths: daemon.paths().clone(),
-        }),
-        control: Arc::new(Controls {
-            reloader: daemon.reloader(),
-        }),
-        entrance: page.as_ref().map(|(_, access)| {
-            let entrance: Arc<dyn Entrance> = access.clone();
-            entrance
-        }),
-        stop: stopped.clone(),
-    });
+    let access = page.as_ref().map(|(_, access)| Arc::clone(access));
+    let context = Arc::new(context(&daemon, repo, access, stopped.clone()));
     let api = router(Arc::clone(&context));
     crash::point("daemon.socket-bound");
     file.write(&state_dir)
@@ -204,6 +212,30 @@ async fn host(
         .await;
     ready.abort();
     Ok(ended?)
+}
+
+/// What the routes need of this daemon.
+fn context(
+    daemon: &Daemon,
+    repo: &Repo,
+    access: Option<Arc<Access>>,
+    stop: watch::Receiver<bool>,
+) -> ApiContext {
+    ApiContext {
+        handle: daemon.handle(),
+        repo_root: repo.root().to_owned(),
+        runs_dir: repo.runs(),
+        pid: std::process::id(),
+        web_url: access.as_ref().map(|access| access.origin()),
+        log: Arc::new(Log {
+            paths: daemon.paths().clone(),
+        }),
+        control: Arc::new(Controls {
+            reloader: daemon.reloader(),
+        }),
+        entrance: access.map(|access| access as Arc<dyn Entrance>),
+        stop,
+    }
 }
 
 /// Binds the page's port, and reads who may come in.

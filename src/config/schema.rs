@@ -2,6 +2,8 @@
 //!
 //! Invariant: one source. The schema, the validator and the types always agree.
 
+use std::sync::LazyLock;
+
 use schemars::Schema;
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
@@ -23,6 +25,40 @@ fn unwrap_description(schema: &mut Schema) {
     let text = schema.get("description").and_then(Value::as_str);
     if let Some(joined) = text.map(|text| text.replace('\n', " ")) {
         schema.insert("description".to_owned(), joined.into());
+    }
+}
+
+/// What a key such as `agents.maxParallel` means; the innermost description on its way. `None` for
+/// a key that the schema does not have.
+pub fn meaning(key: &str) -> Option<String> {
+    static SCHEMA: LazyLock<Value> = LazyLock::new(schema);
+    let mut at = &*SCHEMA;
+    let mut found = None;
+    for name in key.split('.') {
+        at = resolved(&SCHEMA, at);
+        let property = at.get("properties").and_then(|all| all.get(name));
+        // A name that the person chose, such as a profile's, has no description.
+        let Some(next) = property.or_else(|| at.get("additionalProperties")) else {
+            break;
+        };
+        let said = next.get("description").and_then(Value::as_str);
+        found = said.or(found);
+        at = next;
+    }
+    found.map(str::to_owned)
+}
+
+/// The schema that a reference leads to, also one among alternatives such as `null`.
+fn resolved<'s>(root: &'s Value, mut at: &'s Value) -> &'s Value {
+    loop {
+        let reference =
+            |one: &Value| Some(one.get("$ref")?.as_str()?.strip_prefix('#')?.to_owned());
+        let alternatives = at.get("anyOf").and_then(Value::as_array);
+        let place = reference(at).or_else(|| alternatives?.iter().find_map(reference));
+        match place.and_then(|place| root.pointer(&place)) {
+            Some(next) => at = next,
+            None => return at,
+        }
     }
 }
 
@@ -68,6 +104,23 @@ mod tests {
             }
         });
         assert!(objects >= 9, "{objects}");
+    }
+
+    #[test]
+    fn every_value_that_is_shown_has_a_meaning() {
+        let text = r#"{"agents":{"profile":"ed","profiles":{"ed":{"adapter":"demo"}}},
+            "hooks":{"on-pause":"a.sh"}}"#;
+        let sources = crate::config::Sources {
+            shared: Some(text.to_owned()),
+            ..crate::config::Sources::default()
+        };
+        let shown = crate::config::layer(&sources).unwrap().show();
+        for row in &shown {
+            assert!(meaning(&row.key).is_some(), "{}", row.key);
+        }
+        let timeout = meaning("hooks.on-pause.timeoutSeconds").unwrap();
+        assert_ne!(Some(timeout), meaning("hooks"));
+        assert_eq!(meaning("colour"), None);
     }
 
     #[test]

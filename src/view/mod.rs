@@ -16,6 +16,7 @@ mod no_daemon;
 mod report;
 mod report_details;
 pub mod schema;
+mod search;
 mod status;
 mod train;
 mod undo;
@@ -38,8 +39,9 @@ pub use report::{
     ReportView, ReportedIdea, Stuck, all_spent, landed_at, report, spent_under_way, stuck, warned,
 };
 pub use report_details::{Bump, BumpKind, bumps, on_the_way, used_by_profile, worked};
+pub use search::{Found, search};
 pub use status::{Outside, SlotsView, StatusView, TargetNow, TargetView, count, status};
 pub use train::{MergeStep, StepState, TrainView, coming, train};
 pub use undo::{UndoView, undo};
 pub use usage::{AccountView, DayView, TokensView, UsedView, accounts, used};
-pub use warnings::WarningView;
+pub use warnings::{WarningView, standstills};

@@ -3,7 +3,10 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::TargetNow;
+use super::status::warnings;
 use crate::domain::state::{State, Warning};
+use crate::domain::time::Timestamp;
 use crate::domain::warning::WarningKind;
 
 /// A warning that does not stop the work.
@@ -55,4 +58,17 @@ pub(super) fn raised(
     let all = state.warnings.iter();
     let wanted = all.filter(move |(key, _)| wanted(WarningKind::of(key)));
     wanted.map(|(key, warning)| WarningView::known(key, warning))
+}
+
+/// The warnings that everybody must see: nothing goes on, or not as configured.
+pub fn standstills(
+    state: &State,
+    now: &TargetNow,
+    stalled: Option<(Timestamp, String)>,
+) -> Vec<WarningView> {
+    let is_one = |warning: &WarningView| {
+        ["log", "disk", "repository", "target", "config"].contains(&warning.kind)
+    };
+    let all = warnings(state, now, stalled).into_iter();
+    all.filter(is_one).collect()
 }

@@ -3,8 +3,9 @@
 //! The file `.swarm/state/web.json` (0600) keeps the path, the port and the sessions, so that open
 //! tabs survive a restart. Sessions and one-time codes are kept as SHA-256 hashes.
 //!
-//! Invariant: a code opens one session, within [`CODE_LIFE`]. Cookies ignore ports, so all pages lie
-//! under a path that nobody can guess: another program on this machine is never sent the cookie.
+//! Invariant: a code opens one session, within [`CODE_LIFE`]. Cookies ignore ports, so all pages
+//! lie under a path that nobody can guess: another program on this machine is never sent the
+//! cookie.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -176,8 +177,17 @@ pub(super) fn secret() -> String {
 }
 
 fn hash(text: &str) -> String {
-    let digest = Sha256::digest(text.as_bytes());
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(text.as_bytes()))
+}
+
+/// Bytes in hex.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        text.extend(
+            [byte >> 4, byte & 15].map(|half| char::from(b"0123456789abcdef"[usize::from(half)])),
+        );
+        text
+    })
 }
 
 /// What an earlier daemon kept; nothing if the file is missing or not ours to read: a new path and

@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 use maud::{DOCTYPE, Markup, html};
 
 use super::Site;
+use super::access;
 use super::moment::Moment;
 use super::touches::Touched;
 
@@ -96,8 +97,8 @@ impl<'a> Drawing<'a> {
         format!("{}/{path}", self.site.access.path())
     }
 
-    /// A form that acts at once: a POST to `do/retry/idea-003`. Sent twice from one document, it acts
-    /// once. Nothing in the past.
+    /// A form that acts at once: a POST to `do/retry/idea-003`. Sent twice from one document, it
+    /// acts once. Nothing in the past.
     pub fn form(&self, action: &str, body: &Markup) -> Markup {
         if self.moment.is_past() {
             return html! {};
@@ -142,14 +143,14 @@ pub fn encoded(text: &str) -> String {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             safe.push(char::from(byte));
         } else {
-            safe.push_str(&format!("%{byte:02X}"));
+            safe.extend(["%", &access::hex(&[byte]).to_uppercase()]);
         }
     }
     safe
 }
 
 /// A page without the frame, for who has no session.
-pub fn bare(title: &str, body: Markup) -> Response {
+pub fn bare(title: &str, body: &Markup) -> Response {
     let page = html! {
         (DOCTYPE)
         html lang="en" {

@@ -4,9 +4,13 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::assets;
+use super::Site;
+use super::assets::{self, TabIcon};
 use super::document::{Drawing, Page, Place, encoded};
-use super::parts::{icon, local, phase, tinted};
+use super::pages::Route;
+use super::palette;
+use super::parts::{commands, icon, local, phase, tinted};
+use super::preferences::{self, Theme};
 use super::timebar::{Shown, time_bar};
 use super::touches::Touched;
 use crate::domain::ids::CheckpointName;
@@ -15,13 +19,16 @@ use crate::domain::settings::Mode;
 use crate::domain::state::State;
 use crate::domain::state::checkpoint::RollbackStep;
 use crate::domain::time::Timestamp;
-use crate::view;
+use crate::view::{self, TargetNow, WarningView};
 
 /// The icons that [`icon`] refers to.
 const ICONS: &str = include_str!("assets/icons.svg");
 
 /// Written in full: the short form of htmx would make the list of attributes a string.
-const HTMX: &str = r#"{"morphIgnore":["data-htmx-powered","open","value","checked"],"history":false,"includeIndicatorCSS":false}"#;
+const HTMX: &str = concat!(
+    r#"{"morphIgnore":["data-htmx-powered","open","value","checked"],"#,
+    r#""history":false,"includeIndicatorCSS":false}"#
+);
 
 /// What the frame shows of a state.
 #[derive(Debug, Clone)]
@@ -42,6 +49,8 @@ pub struct FrameView {
     last_seq: u64,
     at: Timestamp,
     rollback: Option<(CheckpointName, RollbackStep)>,
+    pause_reason: Option<String>,
+    notices: Vec<WarningView>,
 }
 
 impl FrameView {
@@ -60,7 +69,7 @@ impl FrameView {
             needs: view::needs_you(state).len(),
             ideas: state.ideas.iter().count(),
             agents: state.agents.len(),
-            train: state.queue.iter().count(),
+            train: state.queue.len(),
             checkpoints: state.checkpoints.len(),
             learnings: state.learnings.len(),
             spent_today: today.and_then(|used| super::parts::dollars(&view::used(used))),
@@ -77,6 +86,32 @@ impl FrameView {
                 .rollback
                 .as_deref()
                 .map(|rollback| (rollback.to.clone(), rollback.step)),
+            pause_reason: state.swarm.pause_reason.clone(),
+            notices: view::standstills(state, &TargetNow::Unknown, None),
+        }
+    }
+
+    /// Adds what the state does not know: whether the target is there, and the log can be written.
+    pub async fn look_outside(&mut self, site: &Site) {
+        let (target, stalled) = (site.target().await, site.api.handle.stalled());
+        let handle = &site.api.handle;
+        self.notices = handle.read(|state| view::standstills(state, &target, stalled));
+    }
+
+    fn tab_icon(&self, is_past: bool) -> TabIcon {
+        match self.phase {
+            _ if is_past => TabIcon::Past,
+            SwarmPhase::Paused
+            | SwarmPhase::Pausing
+            | SwarmPhase::Draining
+            | SwarmPhase::Stopped => TabIcon::Paused,
+            SwarmPhase::Running | SwarmPhase::Recovering | SwarmPhase::RollingBack => {
+                if self.needs > 0 {
+                    TabIcon::Waiting
+                } else {
+                    TabIcon::Running
+                }
+            }
         }
     }
 }
@@ -89,14 +124,23 @@ pub fn document(drawing: &Drawing<'_>, page: &Page, view: &FrameView) -> Markup 
     } else {
         String::new()
     };
+    let chosen = preferences::current();
+    let theme = match chosen.theme {
+        Theme::System => None,
+        Theme::Light | Theme::Dark => Some(chosen.theme.as_str()),
+    };
+    let tab_icon = assets::icon(view.tab_icon(drawing.moment.is_past()));
     html! {
         (DOCTYPE)
-        html lang="en" class=[drawing.moment.is_past().then_some("is-past")] {
+        html lang="en" class=[drawing.moment.is_past().then_some("is-past")] data-theme=[theme]
+            data-base=(drawing.live_link("")) data-keys=(preferences::on_off(chosen.has_keys))
+            data-notify=(preferences::on_off(chosen.notifies)) {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="htmx-config" content=(HTMX);
                 title { (needs) (page.title) " · " (name) " · swarm" }
+                link rel="icon" type="image/svg+xml" href=(drawing.live_link(&tab_icon));
                 link rel="stylesheet" href=(drawing.live_link(&assets::style()));
                 script src=(drawing.live_link(&assets::script())) defer {}
             }
@@ -107,10 +151,8 @@ pub fn document(drawing: &Drawing<'_>, page: &Page, view: &FrameView) -> Markup 
                 (navigation(drawing, page.place, view))
                 main #main tabindex="-1" {
                     (past_bar(drawing, view))
-                    p #gone .note role="status" hidden {
-                        "The daemon does not answer. This page shows the last that was known; agents \
-                        work on under their runners. Start it: " code { "swarm start" }
-                    }
+                    (connection())
+                    (drawing.fragment("f-notices", Touched::STATUS, &notices(view)))
                     (drawing.fragment(
                         "f-rollback",
                         Touched::STATUS | Touched::CHECKPOINTS,
@@ -123,7 +165,9 @@ pub fn document(drawing: &Drawing<'_>, page: &Page, view: &FrameView) -> Markup 
                     last_seq: view.last_seq,
                     at: view.at,
                 }))
-                (stream(drawing))
+                (dialogs(drawing))
+                p #announce .vh role="status" {}
+                (stream(drawing, view))
             }
         }
     }
@@ -157,15 +201,124 @@ fn rollback(drawing: &Drawing<'_>, view: &FrameView) -> Markup {
     }
 }
 
+/// What the script shows when the stream ends: the page stays readable.
+fn connection() -> Markup {
+    html! {
+        p #gone .note.note-bad role="status" hidden {
+            "No answer since " time {} "; agents work on under their runners. Start the daemon: "
+            code { "swarm start" }
+        }
+        p #signed-out .note.note-bad role="status" hidden {
+            "You are signed out, so this page no longer changes. Make a new link: "
+            code { "swarm open" }
+        }
+        p #crowded .note role="status" hidden {
+            "Five newer tabs are open. This one asks every 5 s."
+        }
+    }
+}
+
+/// What everybody must see on every page.
+fn notices(view: &FrameView) -> Markup {
+    let words = match view.phase {
+        // A rollback shows its own steps.
+        SwarmPhase::Running | SwarmPhase::Stopped | SwarmPhase::RollingBack => None,
+        SwarmPhase::Pausing => Some("Pausing: agents finish their iteration; nothing new starts."),
+        SwarmPhase::Paused => Some("Paused: nothing new starts until you resume."),
+        SwarmPhase::Recovering => {
+            Some("Recovering: swarm takes over the agents that worked on without a daemon.")
+        }
+        SwarmPhase::Draining => Some("Stopping: nothing new starts; the daemon ends soon."),
+    };
+    html! {
+        @if let Some(words) = words {
+            p .note role="note" {
+                (words)
+                @if let Some(reason) = view.pause_reason.as_ref().filter(|why| !why.is_empty()) {
+                    " Why: " span .cut { (reason) }
+                }
+            }
+        }
+        @for notice in &view.notices {
+            div .note.note-bad role="note" {
+                p { (icon("warn")) " " (notice.message) }
+                @if !notice.commands.is_empty() { (commands(&notice.commands)) }
+            }
+        }
+    }
+}
+
+/// Dialogs that the script opens: the palette, and the list of shortcuts.
+fn dialogs(drawing: &Drawing<'_>) -> Markup {
+    html! {
+        dialog #palette aria-label="Find" {
+            div .dh {
+                (palette::search(drawing, "palette-q", ""))
+            }
+            div #palette-found .body aria-live="polite" {}
+        }
+        dialog #shortcuts aria-labelledby="shortcuts-title" {
+            div .dh { h2 #shortcuts-title { "Shortcuts" } }
+            div .body { (shortcuts(drawing)) }
+            form .df method="dialog" {
+                a .b.quiet href=(drawing.live_link("settings")) { "Switch single keys off" }
+                button .b { "Close" }
+            }
+        }
+    }
+}
+
+/// The shortcuts, for the dialog and the settings.
+pub fn shortcuts(drawing: &Drawing<'_>) -> Markup {
+    let keys: [(&str, &str); 10] = [
+        ("Ctrl K", "find a page, idea, agent, commit or action"),
+        ("?", "this list"),
+        ("j k", "next and previous row"),
+        ("Enter", "open the row"),
+        ("x", "select the row"),
+        ("/", "search on this page"),
+        ("a", "add an idea"),
+        ("i", "intervene: the agent or idea of the row or page"),
+        ("l", "back to now"),
+        ("[ ]", "event before and after"),
+    ];
+    html! {
+        table .keys { tbody {
+            @for (key, what) in keys {
+                tr { th scope="row" { kbd { (key) } } td { (what) } }
+            }
+            @for page in palette::PAGES.iter() {
+                @if let Some(key) = page.key {
+                    tr { th scope="row" { kbd { "g " (key) } }
+                        td { a href=(drawing.link(page.path)) data-letter=(key) { (page.name) } } }
+                }
+            }
+        } }
+    }
+}
+
+fn path_of(address: &str) -> &str {
+    address.split('?').next().unwrap_or_default()
+}
+
 /// The connection for live updates; an earlier moment does not change.
-fn stream(drawing: &Drawing<'_>) -> Markup {
-    if drawing.moment.is_past() {
+fn stream(drawing: &Drawing<'_>, view: &FrameView) -> Markup {
+    // Of the pages, these have live updates; a dialog or a search stays as it is.
+    if drawing.moment.is_past() || Route::of(path_of(&drawing.path)).is_none() {
         return html! {};
     }
     let (page, document) = (encoded(&drawing.path), encoded(&drawing.document));
-    let address = format!("live?page={page}&document={document}");
+    let log = drawing.site.known_log_id().unwrap_or_default();
+    let address = format!(
+        "live?page={page}&document={document}&log={log}&seq={}",
+        view.seq
+    );
+    // Who wants notifications keeps the stream of a hidden tab, to have them.
+    let background = preferences::current().notifies;
+    let background = background.then_some(r#"{"sse":{"pauseOnBackground":false}}"#);
     html! {
-        div hx-sse:connect=(drawing.live_link(&address)) hx-swap="none" hidden {}
+        div #stream hx-sse:connect=(drawing.live_link(&address)) hx-swap="none"
+            hx-config=[background] hidden {}
     }
 }
 
@@ -180,7 +333,13 @@ fn header(drawing: &Drawing<'_>, view: &FrameView) -> Markup {
                 }
                 span .hide-s { "swarm" } " " b { (drawing.site.name) }
             }
+            @if drawing.site.is_demo {
+                span .tag title="Only the scripted agent works here: no model, no money" { "Demo" }
+            }
             (drawing.fragment("f-status", Touched::STATUS | Touched::COST, &status(drawing, view)))
+            a .b.find href=(drawing.link("palette")) data-palette {
+                (icon("find")) span { "Search or do" } kbd .hide-m { "Ctrl K" }
+            }
             span .acts { (acts(drawing, view)) }
         }
     }
@@ -188,7 +347,9 @@ fn header(drawing: &Drawing<'_>, view: &FrameView) -> Markup {
 
 fn status(drawing: &Drawing<'_>, view: &FrameView) -> Markup {
     let (words, shape, tone) = phase(view.phase);
+    let tab_icon = assets::icon(view.tab_icon(drawing.moment.is_past()));
     html! {
+        span #tab-state hidden data-needs=(view.needs) data-icon=(drawing.live_link(&tab_icon)) {}
         span .row {
             span .st { (tinted(shape, tone)) " " b { (words) } }
             span .sub.hide-s.nw {

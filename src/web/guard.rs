@@ -21,6 +21,7 @@ use serde::Deserialize;
 use super::Site;
 use super::access::Access;
 use super::document::bare;
+use super::preferences::{self, Preferences};
 use crate::api::ApiError;
 
 /// `style-src` and `script-src` name no inline code: there is none.
@@ -97,18 +98,29 @@ pub async fn with_token(
 }
 
 /// Admits requests of a session; changes must come from one of our pages.
-pub async fn with_session(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
+pub async fn with_session(
+    State(site): State<Arc<Site>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let access = &site.access;
     let headers = request.headers();
     let session = cookie(headers, &access.cookie());
-    if !session.is_some_and(|session| access.is_session(session)) {
+    let Some(session) = session.filter(|session| access.is_session(session)) else {
         return signed_out();
-    }
+    };
     if is_change(request.method()) && !is_from_us(headers, access) {
         return another_origin();
     }
-    next.run(request).await
+    let session = Session(session.to_owned());
+    let chosen = cookie(headers, &preferences::cookie(access)).map(Preferences::of);
+    request.extensions_mut().insert(session);
+    preferences::during(chosen.unwrap_or_default(), next.run(request)).await
 }
+
+/// The session that a request belongs to.
+#[derive(Clone)]
+pub struct Session(pub String);
 
 fn is_change(method: &Method) -> bool {
     !matches!(*method, Method::GET | Method::HEAD)
@@ -169,7 +181,7 @@ async fn enter(State(site): State<Arc<Site>>, Query(Enter { code }): Query<Enter
 fn cannot_enter(why: &str) -> Response {
     let body = bare(
         "swarm",
-        html! {
+        &html! {
             h1 { "The session cannot be written" }
             p { (why) }
             p { "See what is wrong: " code { "swarm doctor" } }
@@ -181,7 +193,7 @@ fn cannot_enter(why: &str) -> Response {
 fn signed_out() -> Response {
     let body = bare(
         "Signed out · swarm",
-        html! {
+        &html! {
             h1 { "You are signed out" }
             p { "Links to this page work once, within a minute. Make a new one in the repository:" }
             p { code { "swarm open" } }
@@ -194,7 +206,7 @@ fn signed_out() -> Response {
 pub async fn nobody_here() -> Response {
     let body = bare(
         "swarm",
-        html! {
+        &html! {
             h1 { "Nothing is here" }
             p { "Open swarm's page from the repository: " code { "swarm open" } }
         },

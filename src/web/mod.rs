@@ -10,7 +10,9 @@
 //! | `pages` | one file for each page: from a view to markup |
 //! | `output` | the output of runs: its lines, colours, and a search in it |
 //! | `actions` | the forms: each becomes a command of the domain |
-//! | `live`, `touches` | sends the parts of an open page that new events change |
+//! | `live`, `streams`, `touches` | send the parts of an open page that new events change |
+//! | `palette`, `preferences` | finds pages, ideas and actions; theme, shortcuts, notifications |
+//! | `metrics` | figures for Prometheus, behind the API's token |
 //! | `assets` | the stylesheet and the script, with their hashes as names |
 //!
 //! Invariant: nothing changes without a command of the domain, and every change is a POST from this
@@ -24,25 +26,40 @@ mod frame;
 mod guard;
 mod history;
 mod live;
+pub mod metrics;
 mod moment;
 pub mod output;
+#[allow(clippy::unused_async)] // every page loads in the same way, whether it waits or not
 mod pages;
+mod palette;
 mod parts;
+mod preferences;
 pub mod server;
+mod streams;
 mod timeaxis;
 mod timebar;
 mod touches;
 
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::middleware;
+use sha2::{Digest as _, Sha256};
+use tokio::sync::OnceCell;
 
 use crate::api::ApiContext;
+use crate::config;
+use crate::view::TargetNow;
 use access::Access;
 use history::Chronicle;
 use moment::Past;
 use pages::checkpoints::preview::Previews;
+use streams::Streams;
+
+/// How long it is taken for granted where the target branch is.
+const TARGET_AGE: Duration = Duration::from_secs(5);
 
 /// What the pages need.
 pub struct Site {
@@ -54,6 +71,8 @@ pub struct Site {
     pub name: String,
     /// What is known of the outputs that are looked at.
     outputs: Arc<output::Outputs>,
+    /// Whether only the scripted agent works here.
+    pub is_demo: bool,
     /// Earlier states.
     past: Past,
     /// What rollbacks would change, for open pages.
@@ -62,6 +81,10 @@ pub struct Site {
     operations: actions::Operations,
     /// What the log tells beyond the state.
     chronicle: Chronicle,
+    /// The open streams.
+    streams: Streams,
+    log_id: OnceCell<String>,
+    target: Mutex<Option<(Instant, TargetNow)>>,
 }
 
 impl Site {
@@ -73,15 +96,75 @@ impl Site {
         );
         Self {
             outputs: Arc::default(),
+            is_demo: is_demo(&api.repo_root),
             past: Past::new(Arc::clone(&api.log)),
             previews: Previews::default(),
             operations: actions::Operations::default(),
             chronicle: Chronicle::default(),
+            streams: Streams::default(),
+            log_id: OnceCell::new(),
+            target: Mutex::default(),
             api,
             access,
             name,
         }
     }
+
+    /// Identifies the log and the version of the pages: a page of another log, or with another
+    /// script, must be loaded anew.
+    pub async fn log_id(&self) -> String {
+        let log = Arc::clone(&self.api.log);
+        let read = || async {
+            let first = tokio::task::spawn_blocking(move || log.read(0, 1)).await;
+            let first = first.ok().and_then(Result::ok).unwrap_or_default();
+            let first = first
+                .first()
+                .map(|one| format!("{} {:?}", one.ts, one.event));
+            let digest = Sha256::digest(first.unwrap_or_default().as_bytes());
+            let hash = access::hex(&digest[..8]);
+            format!("{hash}-{}", assets::version())
+        };
+        self.log_id.get_or_init(read).await.clone()
+    }
+
+    /// The same, if it is known.
+    pub fn known_log_id(&self) -> Option<&str> {
+        self.log_id.get().map(String::as_str)
+    }
+
+    /// Where the target branch is, at most [`TARGET_AGE`] ago.
+    pub async fn target(&self) -> TargetNow {
+        let known = lock(&self.target).clone();
+        if let Some((at, target)) = known
+            && at.elapsed() < TARGET_AGE
+        {
+            return target;
+        }
+        let branch = self.api.handle.read(|state| {
+            let settings = state.settings.as_deref();
+            settings.map(|settings| settings.target.clone())
+        });
+        let target = match branch {
+            Some(branch) => self.api.control.target(branch).await,
+            None => TargetNow::Unknown,
+        };
+        *lock(&self.target) = Some((Instant::now(), target.clone()));
+        target
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether all profiles are scripted agents, so that no model works here.
+fn is_demo(root: &Path) -> bool {
+    let loaded = config::load(&root.join(".swarm"), config::environment(), vec![]);
+    loaded.is_ok_and(|layered| {
+        let profiles = &layered.config.agents.profiles;
+        let is_scripted = |profile: &config::Profile| profile.adapter == config::Adapter::Demo;
+        !profiles.is_empty() && profiles.values().all(is_scripted)
+    })
 }
 
 /// Everything that is served on the TCP port: the pages, and the API behind its token.
@@ -89,6 +172,8 @@ pub fn router(site: &Arc<Site>, api: Router) -> Router {
     let pages = pages::routes()
         .merge(actions::routes())
         .merge(live::routes())
+        .merge(palette::routes())
+        .merge(preferences::routes())
         .route_layer(middleware::from_fn_with_state(
             Arc::clone(site),
             guard::with_session,
@@ -97,10 +182,13 @@ pub fn router(site: &Arc<Site>, api: Router) -> Router {
         .merge(assets::routes())
         .fallback(pages::nothing_here)
         .with_state(Arc::clone(site));
-    let api = api.route_layer(middleware::from_fn_with_state(
-        Arc::clone(&site.access),
-        guard::with_token,
-    ));
+    let metrics = metrics::routes().with_state(Arc::clone(&site.api));
+    let api = api
+        .merge(metrics)
+        .route_layer(middleware::from_fn_with_state(
+            Arc::clone(&site.access),
+            guard::with_token,
+        ));
     Router::new()
         .nest(&format!("{}/", site.access.path()), pages)
         .merge(api)

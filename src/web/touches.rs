@@ -44,7 +44,17 @@ impl Touched {
 
     /// Whether the two have a kind in common.
     pub fn meets(self, other: Self) -> bool {
-        self.0 & other.0 != 0
+        self.and(other) != Self::NOTHING
+    }
+
+    /// What both have.
+    pub fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// All of it but this.
+    pub fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
     }
 }
 
@@ -62,13 +72,16 @@ pub fn touches(event: &Event) -> Touched {
 }
 
 fn of_kind(event: &Event) -> Touched {
-    const SWARM: Touched = Touched(Touched::STATUS.0 | Touched::NEEDS.0);
+    // Most of these events owe a call to a hook, which the hooks' page counts.
+    const SWARM: Touched = Touched(Touched::STATUS.0 | Touched::NEEDS.0 | Touched::HOOKS.0);
     const WORK: Touched = Touched(Touched::AGENTS.0 | Touched::IDEAS.0 | Touched::TIMELINE.0);
     const MERGE: Touched =
         Touched(Touched::TRAIN.0 | Touched::IDEAS.0 | Touched::NEEDS.0 | Touched::TIMELINE.0);
     const ALL: Touched = Touched(u32::MAX);
     match event {
-        Event::Mark(_) | Event::EffectRequested(_) => Touched::NOTHING,
+        Event::Mark(_) => Touched::NOTHING,
+        // Whether something waits for a person depends on what is under way.
+        Event::EffectRequested(_) | Event::EffectFinished(_) => Touched::NEEDS,
         Event::DaemonStarted(_)
         | Event::RolledBack(_)
         | Event::StateRepaired(_)
@@ -118,7 +131,6 @@ fn of_kind(event: &Event) -> Touched {
         | Event::IterationStarted(_)
         | Event::GateStarted(_)
         | Event::RunStarted(_)
-        | Event::RunEnded(_)
         | Event::SignalSeen(_)
         | Event::IterationJudged(_)
         | Event::IterationExcused(_)
@@ -132,7 +144,9 @@ fn of_kind(event: &Event) -> Touched {
         | Event::EndingAsked(_)
         | Event::AgentRedirected(_)
         | Event::WorkSaved(_) => SWARM | WORK | Touched::TRAIN,
-        Event::AttemptEnded(_) => SWARM | WORK | Touched::TRAIN | Touched::COST | Touched::REPORT,
+        Event::RunEnded(_) | Event::AttemptEnded(_) => {
+            SWARM | WORK | Touched::TRAIN | Touched::COST | Touched::REPORT
+        }
         Event::UsageSeen(_) => {
             Touched::STATUS | Touched::AGENTS | Touched::IDEAS | Touched::COST | Touched::REPORT
         }
@@ -171,8 +185,130 @@ fn of_kind(event: &Event) -> Touched {
         | Event::HookFinished(_)
         | Event::HookTimedOut(_)
         | Event::HookApproved(_) => SWARM | Touched::HOOKS | Touched::TRAIN,
-        Event::Learned(_) => Touched::LEARNINGS | Touched::REPORT | Touched::STATUS,
-        // An outcome is told by the events that follow from it.
-        Event::EffectFinished(_) => Touched::NOTHING,
+        Event::Learned(_) => SWARM | Touched::LEARNINGS | Touched::REPORT,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use super::*;
+    use crate::domain::evolve::evolve;
+    use crate::domain::state::State;
+    use crate::domain::testkit::sim::Sim;
+    use crate::view::{self, Outside};
+
+    /// What pages show of a state, by kind; `REPORT` and `TIMELINE` show histories.
+    fn shown(state: &State) -> BTreeMap<&'static str, (Touched, String)> {
+        let outside = Outside {
+            pid: Some(1),
+            ..Outside::default()
+        };
+        let status = view::status(state, outside);
+        let ideas = view::ideas(state, None);
+        let of = |kind: Touched, text: String| (kind, text);
+        BTreeMap::from([
+            (
+                "status",
+                of(
+                    Touched::STATUS,
+                    format!(
+                        "{:?} {:?} {:?} {:?} {:?}",
+                        status.phase,
+                        status.mode,
+                        status.slots,
+                        status.pause_reason,
+                        view::standstills(state, &view::TargetNow::Unknown, None)
+                    ),
+                ),
+            ),
+            (
+                "needs",
+                of(Touched::NEEDS, format!("{:?}", status.needs_you)),
+            ),
+            (
+                "agents",
+                of(Touched::AGENTS, format!("{:?}", status.agents)),
+            ),
+            (
+                "train",
+                of(Touched::TRAIN, format!("{:?}", status.merge_queue)),
+            ),
+            ("ideas", of(Touched::IDEAS, format!("{ideas:?}"))),
+            (
+                "checkpoints",
+                of(
+                    Touched::CHECKPOINTS,
+                    format!("{:?} {:?}", state.checkpoints, state.rollback),
+                ),
+            ),
+            (
+                "learnings",
+                of(Touched::LEARNINGS, format!("{:?}", view::learnings(state))),
+            ),
+            (
+                "hooks",
+                of(
+                    Touched::HOOKS,
+                    format!("{:?} {:?}", state.hooks_last, state.hooks.len()),
+                ),
+            ),
+            (
+                "settings",
+                of(
+                    Touched::SETTINGS,
+                    format!("{:?} {:?}", state.settings, state.mode()),
+                ),
+            ),
+            ("cost", of(Touched::COST, format!("{:?}", state.used))),
+        ])
+    }
+
+    #[test]
+    fn an_event_touches_every_fragment_that_shows_it() {
+        let mut missed = BTreeSet::new();
+        let mut changed = BTreeSet::new();
+        for seed in 0..24_u16 {
+            let list = (0..400_u16).map(|at| at.wrapping_mul(7_919).wrapping_add(seed * 2_711));
+            let mut sim = Sim::new(list.collect());
+            sim.live();
+            sim.attend_to();
+            let mut state = State::default();
+            let mut before = shown(&state);
+            for (index, (ts, event)) in sim.log.iter().enumerate() {
+                let seq = u64::try_from(index).unwrap() + 1;
+                evolve(&mut state, seq, *ts, event);
+                let after = shown(&state);
+                for (name, (kind, text)) in &after {
+                    if before[name].1 == *text {
+                        continue;
+                    }
+                    changed.insert(*name);
+                    if !touches(event).meets(*kind) {
+                        missed.insert(format!("{} changes {name}", event.kind()));
+                    }
+                }
+                before = after;
+            }
+        }
+        assert!(missed.is_empty(), "{missed:#?}");
+        let quiet = shown(&State::default());
+        let quiet: Vec<_> = quiet
+            .keys()
+            .filter(|name| !changed.contains(*name))
+            .collect();
+        assert!(quiet.len() <= 1, "the histories never change {quiet:?}");
+    }
+
+    #[test]
+    fn what_no_page_shows_moves_the_time_bar_alone() {
+        let finished = Event::Mark(crate::domain::event::Mark {});
+        assert_eq!(touches(&finished), Touched::TIME);
+        assert!(
+            !touches(&finished)
+                .without(Touched::TIME)
+                .meets(Touched::EVERYTHING)
+        );
     }
 }

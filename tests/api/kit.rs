@@ -17,6 +17,7 @@ use swarm::daemon::Handle;
 use swarm::daemon::actor::handle::{Accepted, CommandError, Journaled};
 use swarm::daemon::checkpoints::list::Preview;
 use swarm::daemon::clean::Report;
+use swarm::daemon::offline::Upto;
 use swarm::daemon::testkit::{Answer, Seat};
 use swarm::domain::command::Command;
 use swarm::domain::decide;
@@ -53,6 +54,21 @@ impl EventLog for Memory {
         let skip = usize::try_from(after).unwrap();
         let some = records.iter().skip(skip).take(limit);
         Ok(some.map(|record| record.as_ref().clone()).collect())
+    }
+
+    fn state_at(&self, upto: Upto) -> io::Result<State> {
+        let mut state = State::default();
+        for record in self.records.lock().unwrap().iter() {
+            let is_within = match upto {
+                Upto::Seq(seq) => record.seq <= seq,
+                Upto::Time(time) => record.ts <= time,
+                Upto::End => true,
+            };
+            if is_within {
+                evolve(&mut state, record.seq, record.ts, &record.event);
+            }
+        }
+        Ok(state)
     }
 }
 
@@ -244,6 +260,7 @@ pub fn oid(digit: char) -> Oid {
 
 /// A daemon without a disk.
 pub struct World {
+    pub context: Arc<ApiContext>,
     pub dir: TempDir,
     pub state_dir: PathBuf,
     pub runs_dir: PathBuf,
@@ -285,7 +302,7 @@ impl World {
         let actor = tokio::spawn(actor.run(received));
         let levers = Arc::new(Levers::default());
         let (stop, stopped) = watch::channel(false);
-        let router = api::router(ApiContext {
+        let context = Arc::new(ApiContext {
             handle: handle.clone(),
             repo_root: dir.path().to_owned(),
             runs_dir: runs_dir.clone(),
@@ -293,8 +310,10 @@ impl World {
             web_url: None,
             log: log.clone(),
             control: levers.clone(),
+            entrance: None,
             stop: stopped.clone(),
         });
+        let router = api::router(context.clone());
         let socket = Socket::bind(&state_dir).unwrap();
         let path = socket.path().to_owned();
         let file = DaemonFile {
@@ -308,6 +327,7 @@ impl World {
         file.write(&state_dir).unwrap();
         let server = tokio::spawn(api::serve(socket, router, stopped));
         let world = Self {
+            context,
             dir,
             state_dir,
             runs_dir,

@@ -8,6 +8,7 @@ mod kit;
 mod logs;
 mod many_clients;
 mod merges;
+mod page;
 mod report;
 mod routes;
 mod sockets;

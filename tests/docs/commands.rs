@@ -41,6 +41,7 @@ pages! {
     service: "docs/service.md",
     troubleshooting: "docs/troubleshooting.md",
     recovery: "docs/recovery.md",
+    page: "docs/page.md",
     security: "docs/security.md",
 }
 

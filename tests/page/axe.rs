@@ -35,5 +35,8 @@ fn installed() -> String {
     install.arg(&place).stdin(Stdio::null());
     let done = install.stderr(Stdio::inherit()).output().unwrap();
     assert!(done.status.success(), "{install:?}: {}", done.status);
-    String::from_utf8(done.stdout).unwrap().trim_end().to_owned()
+    String::from_utf8(done.stdout)
+        .unwrap()
+        .trim_end()
+        .to_owned()
 }

@@ -37,7 +37,9 @@ impl<'a> Browser<'a> {
     /// Starts a browser that is signed in, on the first page.
     pub fn open(sandbox: &'a Sandbox) -> Self {
         let (driver, port) = start_driver(sandbox);
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
         let runtime = runtime.unwrap();
         let mut builder = ClientBuilder::new(HttpConnector::new());
         builder.capabilities(capabilities(sandbox));
@@ -83,13 +85,17 @@ impl<'a> Browser<'a> {
 
     /// The same with `arguments`.
     pub fn run_with(&self, script: &str, arguments: Vec<Value>) -> Value {
-        let ran = self.runtime.block_on(self.client.execute(script, arguments));
+        let ran = self
+            .runtime
+            .block_on(self.client.execute(script, arguments));
         ran.unwrap_or_else(|error| panic!("{script}: {error}"))
     }
 
     /// Runs a script that calls its last argument when it has its result.
     pub fn run_async(&self, script: &str) -> Value {
-        let ran = self.runtime.block_on(self.client.execute_async(script, vec![]));
+        let ran = self
+            .runtime
+            .block_on(self.client.execute_async(script, vec![]));
         ran.unwrap_or_else(|error| panic!("{script}: {error}"))
     }
 
@@ -171,8 +177,15 @@ impl Drop for Browser<'_> {
 
 fn start_driver(sandbox: &Sandbox) -> (Child, u16) {
     let mut command = sandbox.command("chromedriver");
-    command.arg("--port=0").arg(format!("--log-path={}", sandbox.path("driver.log").display()));
-    let mut driver = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    command.arg("--port=0").arg(format!(
+        "--log-path={}",
+        sandbox.path("driver.log").display()
+    ));
+    let mut driver = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     let mut lines = BufReader::new(driver.stdout.take().unwrap()).lines();
     let port = loop {
         let line = lines.next().expect("chromedriver says its port").unwrap();

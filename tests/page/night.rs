@@ -21,7 +21,9 @@ pub fn play(sandbox: &Sandbox) -> Daemon<'_> {
     let daemon = sandbox.start();
     let first = sandbox.idea("write a.txt 'first line'; commit Add a; say COMPLETE");
     sandbox.wait_idea(&first, "done");
-    sandbox.swarm(&["checkpoint", "create", "after-the-first"]).ok();
+    sandbox
+        .swarm(&["checkpoint", "create", "after-the-first"])
+        .ok();
     let second = sandbox.idea_with(
         "printf '\\033[32mgreen\\033[0m <b>bold</b>\\n'; write b.txt b; commit Add b; say COMPLETE",
         &["--after", &first],

@@ -84,7 +84,10 @@ fn every_page_is_without_barriers_at_every_width_and_in_both_themes() {
             let found = faults(&browser);
             if !found.is_empty() {
                 let theme = if is_dark { "dark" } else { "light" };
-                broken.push(format!("/{page} at {width}, {theme}:\n  {}", found.join("\n  ")));
+                broken.push(format!(
+                    "/{page} at {width}, {theme}:\n  {}",
+                    found.join("\n  ")
+                ));
             }
         }
     }
@@ -103,12 +106,19 @@ fn a_past_page_shows_no_form_and_says_that_it_is_past() {
     let daemon = night::play(&sandbox);
     let browser = Browser::open(&sandbox);
     let seq = sandbox.status()["seq"].as_u64().unwrap() / 2;
-    for page in PAGES.iter().filter(|page| !page.starts_with("do/") && **page != "ideas/add") {
+    for page in PAGES
+        .iter()
+        .filter(|page| !page.starts_with("do/") && **page != "ideas/add")
+    {
         let sign = if page.contains('?') { '&' } else { '?' };
         browser.go(&format!("{page}{sign}at={seq}"));
         let posts = browser.run("return document.querySelectorAll('form[method=post]').length");
         assert_eq!(posts, json!(0), "/{page}");
-        assert_eq!(faults(&browser), Vec::<String>::new(), "/{page} in the past");
+        assert_eq!(
+            faults(&browser),
+            Vec::<String>::new(),
+            "/{page} in the past"
+        );
     }
     drop(browser);
     sandbox.release("work");

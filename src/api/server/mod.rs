@@ -1,7 +1,7 @@
 //! Serves the routes on the unix socket, and the page on its TCP port.
 //!
-//! Invariant: [`peer::check`] approves a connection of the socket before any byte of it is read. No slow or
-//! silent client can keep the daemon from stopping or from serving others.
+//! Invariant: [`peer::check`] approves a connection of the socket before any byte of it is read. No
+//! slow or silent client can keep the daemon from stopping or from serving others.
 
 pub mod daemon_file;
 pub mod peer;

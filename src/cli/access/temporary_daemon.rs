@@ -38,6 +38,7 @@ fn on_a_daemon_of_its_own(repo: &Repo, command: &Command) -> Result<Value, CliEr
         mode: Some(Mode::SemiAuto),
         until_idle: false,
         on_open: Box::new(|_| {}),
+        on_page: None,
         on_ready: Box::new(move |_, _| {
             // The caller waits for the daemon to end, and then for this answer.
             thread::spawn(move || drop(sender.send(ask_and_end(&there, &command))));

@@ -208,7 +208,8 @@ mod tests {
     fn the_commands_are_those_of_the_contract() {
         let paths: Vec<String> = all().into_iter().map(|(path, _)| path).collect();
         let expected = "init, demo, start, attach, open, stop, status, idea add, idea list, \
-            idea show, idea edit, idea retry, idea cancel, idea assign, idea hold, idea unhold, agent list, \
+            idea show, idea edit, idea retry, idea cancel, idea assign, idea hold, idea unhold, \
+            agent list, \
             agent show, agent logs, agent stop, agent redirect, agent say, pause, resume, merge \
             list, merge diff, merge approve, merge reject, merge retry, merge resolve, merge \
             target, checkpoint create, checkpoint list, checkpoint show, checkpoint delete, \

@@ -4,8 +4,8 @@
   const policy = window.trustedTypes
     ? trustedTypes.createPolicy('swarm', { createHTML: (html) => html })
     : { createHTML: (html) => html };
-  // For our other files: there may be no second policy.
-  window.swarm = { policy };
+  // For our other files: there may be no second policy. `page` is the address of a page.
+  window.swarm = { policy, page: (path) => document.documentElement.dataset.base + path };
   htmx.registerExtension('swarm', { init: (api) => api.initSecurity(policy) });
 
   // A click on a button that copies commands.
@@ -13,20 +13,14 @@
     const button = event.target.closest('[data-copy]');
     if (!button) return;
     navigator.clipboard.writeText(button.dataset.copy).then(() => {
-      const before = button.dataset.label ?? button.textContent;
+      const before = button.dataset.label ?? button.getAttribute('aria-label');
       button.dataset.label = before;
-      button.querySelector('.label').textContent = 'Copied';
-      setTimeout(() => { button.querySelector('.label').textContent = before.trim(); }, 1500);
+      button.setAttribute('aria-label', 'Copied');
+      button.classList.add('c-ok');
+      setTimeout(() => {
+        button.setAttribute('aria-label', before);
+        button.classList.remove('c-ok');
+      }, 1500);
     });
   });
-
-  // The daemon is gone: the page stays readable, its forms are inert.
-  const gone = (is) => {
-    document.documentElement.toggleAttribute('data-gone', is);
-    document.querySelectorAll('form button').forEach((button) => { button.disabled = is; });
-    const line = document.getElementById('gone');
-    if (line) line.hidden = !is;
-  };
-  document.addEventListener('htmx:sse:error', () => gone(true));
-  document.addEventListener('htmx:sse:after:connection', () => gone(false));
 })();

@@ -290,7 +290,7 @@
   document.addEventListener('keydown', (event) => {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target.closest('input, textarea, select, dialog')) return;
-    if (document.documentElement.hasAttribute('data-no-keys')) return;
+    if (document.documentElement.dataset.keys === 'off') return;
     if (event.key === '/') { event.preventDefault(); form?.elements.q.focus(); }
     else if (event.key === 'n' && hits.length) step(1);
     else if (event.key === 'N' && hits.length) step(-1);

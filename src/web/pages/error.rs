@@ -49,7 +49,7 @@ impl IntoResponse for WebError {
         let Self(error) = self;
         let mut response = bare(
             "swarm",
-            html! {
+            &html! {
                 h1 { (error.message) }
                 @if !error.details.is_empty() { p { (error.details) } }
                 @for suggestion in &error.suggestions { p { (suggestion) } }

@@ -147,7 +147,11 @@ pub async fn draw(
     };
     let ready = route.load(&asked).await?;
     let last_seq = site.api.handle.read(|state| state.seq);
-    let frame = moment.read(site, |state| FrameView::of(state, last_seq));
+    let mut frame = moment.read(site, |state| FrameView::of(state, last_seq));
+    if !moment.is_past() {
+        frame.look_outside(site).await;
+        site.log_id().await;
+    }
     let query = query.text();
     let address = if query.is_empty() {
         path.to_owned()

@@ -16,10 +16,11 @@ use std::time::Instant;
 
 use clap::Args;
 
-use super::start::{self, Before, Wish, run_daemon, warn_without_page};
+use super::start::page::announce as announce_page;
+use super::start::{self, Before, Wish, run_daemon};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::host::PageChoice;
+use crate::cli::host::{OnPage, PageChoice};
 use crate::cli::live::progress::Style;
 use crate::cli::output::Output;
 use crate::cli::output::terminal::{Tone, stderr_size};
@@ -62,8 +63,8 @@ pub struct Demo {
     /// Let the agents work faster than a person can read.
     #[arg(long)]
     pub fast: bool,
-    /// Accepted for scripts; this version has no web page.
-    #[arg(long, hide = true)]
+    /// Print the page's link, but open no browser.
+    #[arg(long)]
     pub no_open: bool,
     /// Keep the temporary repository so that you can look around in it.
     #[arg(long)]
@@ -81,7 +82,6 @@ struct Played {
 pub fn run(args: &Demo, context: &mut Context) -> Result<(), CliError> {
     let begun = Instant::now();
     let interrupts = Interrupts::catch()?;
-    warn_without_page(&[("--no-open", args.no_open)], context);
     let folder = tempfile::Builder::new()
         .prefix("swarm-demo-")
         .tempdir()
@@ -130,13 +130,15 @@ fn play(
     if let Show::Story(style) = show {
         announce(args, &state, &repo, style, &mut context.output);
     }
+    let (choice, on_page) = page(args, show, &context.output);
     let killer = Killer::new(repo.runs());
     let (kill, telling) = (killer.on_ready(), Arc::new(Mutex::new(None)));
     let (tell, runs, after) = (Arc::clone(&telling), repo.runs(), state.seq);
     let wish = Wish {
         mode: Some(Mode::Autopilot),
         until_idle: true,
-        page: PageChoice::Without,
+        page: choice,
+        on_page,
         style: show.progress(),
         label: Some(LABEL),
         also: Some(Box::new(move |handle: Handle| {
@@ -163,6 +165,19 @@ fn play(
         end: end?,
         events: events.into_iter().map(|one| one.event).collect(),
     }))
+}
+
+/// The page, and how it is announced; without a terminal nobody is there to see it.
+fn page(args: &Demo, show: Show, output: &Output) -> (PageChoice, Option<OnPage>) {
+    let is_shown = match show {
+        Show::Story(_) | Show::Events(_) => output.can_draw && !output.json,
+        Show::Nothing => false,
+    };
+    if is_shown {
+        (PageChoice::AnyPort, Some(announce_page(!args.no_open)))
+    } else {
+        (PageChoice::Without, None)
+    }
 }
 
 /// What is shown while it runs.

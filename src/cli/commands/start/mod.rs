@@ -3,6 +3,7 @@
 mod detach;
 mod lifeline;
 mod on_screen;
+pub(super) mod page;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -12,7 +13,7 @@ use clap::{Args, ValueEnum};
 use crate::cli::commands::config::load;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Kind};
-use crate::cli::host::{self, PageChoice, StartOptions};
+use crate::cli::host::{self, OnPage, PageChoice, StartOptions};
 use crate::cli::live::progress::{Progress, Shown, Style};
 use crate::cli::output::final_flush::FinalFlush;
 use crate::cli::repo::Repo;
@@ -66,8 +67,8 @@ pub struct Start {
     /// Run without the web page.
     #[arg(long, conflicts_with = "port")]
     pub no_web: bool,
-    /// Accepted for scripts; this version opens no browser. See `swarm open`.
-    #[arg(long, hide = true)]
+    /// Print the page's link, but open no browser. Without a desktop, none is opened.
+    #[arg(long, conflicts_with = "no_web")]
     pub no_open: bool,
     /// Print a line for each thing that happens, on a terminal too.
     #[arg(long, conflicts_with = "detach")]
@@ -131,6 +132,7 @@ pub fn run(args: &Start, context: &mut Context) -> Result<(), CliError> {
             (false, None) => PageChoice::AnyPort,
         },
         style,
+        on_page: says_page(args, context).then(|| page::announce(!args.no_open)),
         label: None,
         also: None,
         before: Arc::clone(&before),
@@ -141,15 +143,11 @@ pub fn run(args: &Start, context: &mut Context) -> Result<(), CliError> {
     conclude(&end?, &before, args.detached, context)
 }
 
-/// Says which of the flags given are about a web page, which this version does not have.
-pub fn warn_without_page(flags: &[(&str, bool)], context: &mut Context) {
-    let given = flags.iter().filter(|(_, given)| *given);
-    let given: Vec<&str> = given.map(|(flag, _)| *flag).collect();
-    if !given.is_empty() {
-        let given = given.join(", ");
-        let warning = format!("warning: no effect: {given}: this version has no web page");
-        context.output.note(warning);
-    }
+/// Whether a person is there to read the page's link: at the terminal, or at the view above this
+/// daemon.
+fn says_page(args: &Start, context: &Context) -> bool {
+    let output = &context.output;
+    args.below_view || (output.can_draw && !args.detached && !output.json && !output.quiet)
 }
 
 /// Warns about quality commands that cannot run, budgets that cannot hold and a webhook that cannot
@@ -200,6 +198,7 @@ pub(super) struct Wish {
     pub(super) mode: Option<Mode>,
     pub(super) until_idle: bool,
     pub(super) page: PageChoice,
+    pub(super) on_page: Option<OnPage>,
     pub(super) style: Style,
     pub(super) label: Option<&'static str>,
     /// Also called when the daemon is ready; it returns at once.
@@ -235,6 +234,7 @@ pub(super) fn run_daemon(repo: Repo, wish: Wish, context: &mut Context) -> Resul
     let keep = Arc::clone(&shown);
     let options = StartOptions {
         page: wish.page,
+        on_page: wish.on_page,
         repo,
         mode: wish.mode,
         until_idle: wish.until_idle,

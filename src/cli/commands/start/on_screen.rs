@@ -98,6 +98,9 @@ fn command(program: &std::path::Path, args: &Start, repo: &Repo, context: &Conte
     if args.no_web {
         command.arg("--no-web");
     }
+    if args.no_open {
+        command.arg("--no-open");
+    }
     if let Some(port) = args.port {
         command.arg("--port").arg(port.to_string());
     }

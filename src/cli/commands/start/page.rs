@@ -1,0 +1,71 @@
+//! Says where the web page is, once the daemon answers, and opens it in a browser.
+//!
+//! Invariant: a browser that cannot be opened is no failure: the link is printed.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Stdio};
+use std::thread;
+
+use crate::cli::host::OnPage;
+
+/// Prints the link as a message, and opens it if `opens`.
+pub fn announce(opens: bool) -> OnPage {
+    Box::new(move |link| {
+        let opens = opens && has_display(|name| std::env::var_os(name));
+        let how = if opens {
+            "it opens in your browser"
+        } else {
+            "the link works once, within a minute"
+        };
+        let line = format!("page: {link}\n  {how}; another link: swarm open\n");
+        // The daemon continues even if nobody reads.
+        drop(std::io::stderr().write_all(line.as_bytes()));
+        if opens {
+            open(&link);
+        }
+    })
+}
+
+/// Whether there is a desktop that can show a browser.
+fn has_display(variable: impl Fn(&str) -> Option<OsString>) -> bool {
+    let is_set = |name| variable(name).is_some_and(|value| !value.is_empty());
+    // A browser would run as root, and refuse.
+    let is_root = nix::unistd::geteuid().is_root();
+    !is_root && (cfg!(target_os = "macos") || is_set("DISPLAY") || is_set("WAYLAND_DISPLAY"))
+}
+
+fn open(link: &str) {
+    let program = if cfg!(target_os = "macos") {
+        "open"
+    } else {
+        "xdg-open"
+    };
+    let started = Command::new(program)
+        .arg(link)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        // Ctrl+C ends the daemon, and not the browser that this may have started.
+        .process_group(0)
+        .spawn();
+    if let Ok(mut child) = started {
+        // It may live as long as the browser; a thread that cannot start leaves a zombie until the
+        // daemon ends.
+        drop(thread::Builder::new().spawn(move || child.wait()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_browser_is_opened_without_a_desktop() {
+        assert!(cfg!(target_os = "macos") || !has_display(|_| None));
+        assert!(cfg!(target_os = "macos") || !has_display(|_| Some(OsString::new())));
+        let x11 = |name: &str| (name == "DISPLAY").then(|| OsString::from(":0"));
+        assert_eq!(has_display(x11), !nix::unistd::geteuid().is_root());
+    }
+}

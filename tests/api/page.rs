@@ -1,0 +1,397 @@
+//! Who may see the page, and what every answer of its port carries.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use swarm::api;
+use swarm::web::access::Access;
+use swarm::web::server::Port;
+use swarm::web::{self, Site};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::kit::World;
+
+/// The page of a world, on a port of its own.
+struct Desk {
+    world: World,
+    access: Arc<Access>,
+    port: u16,
+    cookie: String,
+    stop: watch::Sender<bool>,
+    server: JoinHandle<()>,
+}
+
+struct Answer {
+    status: u16,
+    headers: BTreeMap<String, String>,
+    body: String,
+}
+
+impl Desk {
+    async fn new() -> Self {
+        let world = World::new().await;
+        let port = Port::bind(None, None).await.unwrap();
+        let number = port.number();
+        let access = Arc::new(Access::open(&world.state_dir, number).unwrap());
+        let site = Arc::new(Site::new(world.context.clone(), Arc::clone(&access)));
+        let router = web::router(&site, api::router(world.context.clone()));
+        let (stop, stopped) = watch::channel(false);
+        let server = tokio::spawn(port.serve(router, stopped));
+        let code = access.link().rsplit_once('=').unwrap().1.to_owned();
+        let session = access.enter(&code).unwrap().unwrap();
+        let cookie = format!("cookie: {}={session}", access.cookie());
+        Self {
+            world,
+            access,
+            port: number,
+            cookie,
+            stop,
+            server,
+        }
+    }
+
+    fn host(&self) -> String {
+        format!("host: 127.0.0.1:{}", self.port)
+    }
+
+    fn origin(&self) -> String {
+        format!("origin: http://127.0.0.1:{}", self.port)
+    }
+
+    fn token(&self) -> String {
+        let token = std::fs::read_to_string(self.world.state_dir.join("token")).unwrap();
+        format!("authorization: Bearer {}", token.trim())
+    }
+
+    /// A request with exactly these headers.
+    async fn ask(&self, method: &str, path: &str, headers: &[&str], body: &str) -> Answer {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port))
+            .await
+            .unwrap();
+        let headers: String = headers.iter().map(|line| format!("{line}\r\n")).collect();
+        let text = format!(
+            "{method} {path} HTTP/1.1\r\n{headers}connection: close\r\n\
+             content-type: application/x-www-form-urlencoded\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(text.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await.unwrap();
+        let answer = String::from_utf8(answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let mut lines = head.lines();
+        let status = lines
+            .next()
+            .unwrap()
+            .split(' ')
+            .nth(1)
+            .unwrap()
+            .parse()
+            .unwrap();
+        let headers = lines.filter_map(|line| line.split_once(": "));
+        Answer {
+            status,
+            headers: headers
+                .map(|(name, value)| (name.to_lowercase(), value.into()))
+                .collect(),
+            body: body.to_owned(),
+        }
+    }
+
+    /// A page of the session.
+    async fn page(&self, path: &str) -> Answer {
+        let path = format!("{}/{path}", self.access.path());
+        self.ask("GET", &path, &[&self.host(), &self.cookie], "")
+            .await
+    }
+
+    /// A form of the session, with these headers besides host and cookie.
+    async fn post(&self, path: &str, headers: &[&str]) -> Answer {
+        let path = format!("{}/{path}", self.access.path());
+        let (host, cookie) = (self.host(), self.cookie.clone());
+        let mut all = vec![host.as_str(), cookie.as_str()];
+        all.extend(headers);
+        self.ask("POST", &path, &all, "theme=dark&back=settings")
+            .await
+    }
+
+    async fn end(self) {
+        self.stop.send_replace(true);
+        self.server.await.unwrap();
+        self.world.end().await;
+    }
+}
+
+#[tokio::test]
+async fn another_host_is_misdirected_even_with_the_session() {
+    let desk = Desk::new().await;
+    let path = format!("{}/", desk.access.path());
+    let port = desk.port;
+    for host in [
+        "host: localhost".to_owned(),
+        format!("host: localhost:{port}"),
+        format!("host: swarm.example:{port}"),
+        "host: 127.0.0.1".to_owned(),
+        format!("host: 127.0.0.1:{}", port ^ 1),
+        format!("host: 127.0.0.1:{port}.example"),
+    ] {
+        for path in [path.as_str(), "/api/v1/status", "/metrics"] {
+            let headers = [host.as_str(), &desk.cookie, &desk.token()];
+            let answer = desk.ask("GET", path, &headers, "").await;
+            assert_eq!(answer.status, 421, "{host} {path}");
+        }
+    }
+    assert_eq!(desk.page("").await.status, 200);
+    desk.end().await;
+}
+
+#[tokio::test]
+async fn a_change_comes_from_our_own_page_or_is_forbidden() {
+    let desk = Desk::new().await;
+    let (ours, same) = (desk.origin(), "sec-fetch-site: same-origin");
+    let foreign = format!("origin: http://127.0.0.1:{}", desk.port ^ 1);
+    let refused: [&[&str]; 8] = [
+        &[],
+        &[ours.as_str()],
+        &[same],
+        &["origin: null", same],
+        &["origin: https://evil.example", same],
+        &[foreign.as_str(), same],
+        &[ours.as_str(), "sec-fetch-site: same-site"],
+        &[ours.as_str(), "sec-fetch-site: cross-site"],
+    ];
+    let before = desk.world.handle.read(|state| state.seq);
+    for headers in refused {
+        for path in ["do/theme", "do/pause", "do/add"] {
+            assert_eq!(
+                desk.post(path, headers).await.status,
+                403,
+                "{path} {headers:?}"
+            );
+        }
+    }
+    assert_eq!(
+        desk.world.handle.read(|state| state.seq),
+        before,
+        "nothing happened"
+    );
+    let done = desk.post("do/theme", &[ours.as_str(), same]).await;
+    assert_eq!(done.status, 303);
+    let cookie = &done.headers["set-cookie"];
+    let is_strict = cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict");
+    assert!(
+        is_strict && cookie.contains(&format!("Path={}/", desk.access.path())),
+        "{cookie}"
+    );
+    desk.end().await;
+}
+
+#[tokio::test]
+async fn without_its_cookie_nothing_of_a_page_is_shown() {
+    let desk = Desk::new().await;
+    let forged = format!("cookie: {}={}", desk.access.cookie(), "0".repeat(64));
+    for path in [
+        "",
+        "ideas",
+        "settings",
+        "palette?q=a",
+        "live?page=",
+        "do/pause",
+        "nowhere",
+    ] {
+        let address = format!("{}/{path}", desk.access.path());
+        for cookie in ["accept: */*", forged.as_str()] {
+            let answer = desk.ask("GET", &address, &[&desk.host(), cookie], "").await;
+            assert_eq!(answer.status, 401, "{path} {cookie}");
+            assert!(answer.body.contains("swarm open"), "{}", answer.body);
+        }
+    }
+    // The path is a secret: beside it there is nothing.
+    let beside = desk
+        .ask("GET", "/s/guess/", &[&desk.host(), &desk.cookie], "")
+        .await;
+    assert_eq!(beside.status, 404);
+    desk.end().await;
+}
+
+#[tokio::test]
+async fn the_api_takes_its_token_and_never_the_cookie() {
+    let desk = Desk::new().await;
+    let wrong = format!("authorization: Bearer {}", "0".repeat(64));
+    for path in ["/api/v1/status", "/api/v1/healthz", "/metrics"] {
+        for credentials in [
+            desk.cookie.as_str(),
+            wrong.as_str(),
+            "authorization: Basic eDp5",
+        ] {
+            let answer = desk
+                .ask("GET", path, &[&desk.host(), credentials], "")
+                .await;
+            assert_eq!(answer.status, 401, "{path} {credentials}");
+        }
+        let answer = desk
+            .ask("GET", path, &[&desk.host(), &desk.token()], "")
+            .await;
+        assert_eq!(answer.status, 200, "{path}");
+    }
+    let evil = "origin: https://evil.example";
+    let headers = [&desk.host(), &desk.token(), evil];
+    let answer = desk.ask("POST", "/api/v1/pause", &headers, "{}").await;
+    assert_eq!(answer.status, 403);
+    let metrics = desk
+        .ask("GET", "/metrics", &[&desk.host(), &desk.token()], "")
+        .await;
+    let seq = desk.world.handle.read(|state| state.seq);
+    assert!(
+        metrics
+            .body
+            .contains(&format!("swarm_events_total {seq}\n")),
+        "{}",
+        metrics.body
+    );
+    desk.end().await;
+}
+
+#[tokio::test]
+async fn a_link_works_once() {
+    let desk = Desk::new().await;
+    let link = desk.access.link();
+    let path = link
+        .strip_prefix(&format!("http://127.0.0.1:{}", desk.port))
+        .unwrap();
+    let first = desk.ask("GET", path, &[&desk.host()], "").await;
+    assert_eq!(first.status, 303);
+    assert!(first.headers.contains_key("set-cookie"));
+    assert!(!first.headers["location"].contains("code"));
+    let second = desk.ask("GET", path, &[&desk.host()], "").await;
+    assert_eq!(second.status, 401);
+    assert!(!second.headers.contains_key("set-cookie"));
+    desk.end().await;
+}
+
+#[tokio::test]
+async fn every_answer_forbids_frames_foreign_code_and_caches() {
+    let desk = Desk::new().await;
+    let page = desk.page("").await;
+    let asset = page
+        .body
+        .split("src=\"")
+        .nth(1)
+        .unwrap()
+        .split('"')
+        .next()
+        .unwrap()
+        .to_owned();
+    let base = desk.access.path();
+    let (host, evil) = (desk.host(), "host: evil.example".to_owned());
+    let answers = [
+        (200, desk.page("").await),
+        (200, desk.ask("GET", &asset, &[&host], "").await),
+        (404, desk.page("ideas/idea-999").await),
+        (404, desk.page("nowhere").await),
+        (404, desk.page("assets/nothing.js").await),
+        (
+            401,
+            desk.ask("GET", &format!("{base}/"), &[&host], "").await,
+        ),
+        (403, desk.post("do/pause", &[]).await),
+        (421, desk.ask("GET", "/", &[&evil], "").await),
+        (404, desk.ask("GET", "/", &[&host], "").await),
+        (401, desk.ask("GET", "/api/v1/status", &[&host], "").await),
+    ];
+    for (index, (status, answer)) in answers.iter().enumerate() {
+        assert_eq!(answer.status, *status, "{index}");
+        let headers = &answer.headers;
+        let policy = &headers["content-security-policy"];
+        for part in [
+            "default-src 'none'",
+            "script-src 'self'",
+            "style-src 'self'",
+            "frame-ancestors 'none'",
+            "base-uri 'none'",
+            "form-action 'self'",
+            "require-trusted-types-for 'script'",
+        ] {
+            assert!(policy.contains(part), "{index}: {part}");
+        }
+        assert!(!policy.contains("unsafe"), "{policy}");
+        assert_eq!(headers["x-content-type-options"], "nosniff", "{index}");
+        assert_eq!(
+            headers["cross-origin-opener-policy"], "same-origin",
+            "{index}"
+        );
+        assert_eq!(
+            headers["cross-origin-resource-policy"], "same-origin",
+            "{index}"
+        );
+        let cors = headers
+            .keys()
+            .find(|name| name.starts_with("access-control-"));
+        assert_eq!(cors, None, "{index}");
+        let is_asset = index == 1;
+        assert_eq!(
+            headers["cache-control"].contains("immutable"),
+            is_asset,
+            "{index}"
+        );
+        assert_eq!(headers["cache-control"] == "no-store", !is_asset, "{index}");
+    }
+    desk.end().await;
+}
+
+#[tokio::test]
+async fn the_port_is_open_on_loopback_alone() {
+    let desk = Desk::new().await;
+    let others = [
+        Ipv4Addr::new(127, 0, 0, 2),
+        own_address().unwrap_or(Ipv4Addr::new(127, 1, 2, 3)),
+    ];
+    for address in others {
+        let reached = TcpStream::connect(SocketAddr::from((address, desk.port))).await;
+        assert!(reached.is_err(), "{address}");
+    }
+    desk.end().await;
+}
+
+/// An address of this machine that others can reach. Nothing is sent.
+fn own_address() -> Option<Ipv4Addr> {
+    let socket = std::net::UdpSocket::bind("0.0.0.0:0").ok()?;
+    socket.connect("192.0.2.1:9").ok()?;
+    match socket.local_addr().ok()? {
+        SocketAddr::V4(address) if !address.ip().is_loopback() => Some(*address.ip()),
+        _ => None,
+    }
+}
+
+#[tokio::test]
+async fn a_stream_says_what_it_is_and_another_log_means_a_new_page() {
+    let desk = Desk::new().await;
+    let path = format!(
+        "{}/live?page=&document=d&log=another&seq=1",
+        desk.access.path()
+    );
+    let answer = desk
+        .ask("GET", &path, &[&desk.host(), &desk.cookie], "")
+        .await;
+    assert_eq!(answer.headers["content-type"], "text/event-stream");
+    assert!(
+        answer.body.contains("event: swarm:reload"),
+        "{}",
+        answer.body
+    );
+    // A page that shows events which this log does not have is of another log too.
+    let ahead = format!("{}/live?page=&document=d&seq=999999", desk.access.path());
+    let answer = desk
+        .ask("GET", &ahead, &[&desk.host(), &desk.cookie], "")
+        .await;
+    assert!(
+        answer.body.contains("event: swarm:reload"),
+        "{}",
+        answer.body
+    );
+    desk.end().await;
+}
