@@ -444,6 +444,11 @@ const LONG_MATCHES: &[(&str, &str, &str)] = &[
         "about",
         "the calls that each event of an old log made owed",
     ),
+    (
+        "src/web/actions/changes.rs",
+        "change",
+        "what each event changes that a dialog speaks of",
+    ),
 ];
 
 /// The functions of a formatted file before its tests, with their lengths in lines.

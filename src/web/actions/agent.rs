@@ -225,8 +225,10 @@ async fn ask_redirect(call: &Call) -> Result<Dialog, WebError> {
     let (says, fields, button) = match candidates {
         Err(why) => (html! { p { (capital(&why)) "." } }, html! {}, None),
         Ok(candidates) => (
-            html! { p { (id) " stops after what it does now is saved as a commit. " span .id { (own) }
-            " becomes pending again and goes on from that work." } },
+            html! { p {
+                (id) " stops, and its work so far is saved as a commit. " span .id { (own) }
+                " becomes pending again and goes on from that work."
+            } },
             redirect_fields(call, &own, &worktree, &candidates),
             Some(format!("Redirect {id}")),
         ),

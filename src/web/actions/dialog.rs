@@ -194,7 +194,9 @@ pub(super) fn tell(call: &Call, back: &str, notes: &[String]) -> Response {
             div .dh { h1 #ask-title { "Done" } }
             div .body role="status" {
                 @for note in notes {
-                    @for line in note.lines() { p { (sentence(line.trim().trim_start_matches("-> "))) } }
+                    @for line in note.lines() {
+                        p { (sentence(line.trim().trim_start_matches("-> "))) }
+                    }
                 }
             }
             div .df { a .b.pri href=(drawing.live_link(back)) data-go autofocus { "Go on" } }

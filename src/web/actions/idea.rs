@@ -104,8 +104,8 @@ async fn ask_add(call: &Call) -> Result<Dialog, WebError> {
     })
 }
 
-/// Adds one idea, or several that `---` lines separate. The answer to a form that was sent once more
-/// after a restart of the daemon is the idea that it added then.
+/// Adds one idea, or several that `---` lines separate. The answer to a form that was sent once
+/// more after a restart of the daemon is the idea that it added then.
 async fn add(call: &Call) -> Result<Done, WebError> {
     let typed = idea_form::Typed::of(&call.filled);
     let ideas = typed.new_ideas()?;

@@ -101,9 +101,9 @@ fn land_says(diff: &MergeDiff) -> Markup {
         p {
             (many(diff.files.len(), "file")) " with "
             span .plus { "+" (sum(|file| file.insertions)) } " "
-            span .minus { "−" (sum(|file| file.deletions)) } " lines land as you have not seen \
-            them: commit " (commit(&diff.source_commit)) ". They are checked once more with what is \
-            on the target then."
+            span .minus { "−" (sum(|file| file.deletions)) } " lines land though you have not \
+            seen them: commit " (commit(&diff.source_commit)) ". They are checked once more with \
+            what is on the target then."
         }
         @if !diff.conflicts.is_empty() {
             p { "In conflict with the target: " (diff.conflicts.join(", ")) ". The resolved work \

@@ -1,9 +1,9 @@
 //! Operations that were accepted: sent once more, by a double click or a browser that repeats a
 //! request, they do not act again.
 //!
-//! Invariant: a repeated operation waits for the first one and gets its answer. A refused one is not
-//! kept: it may be tried again. After a restart nothing is kept; then what has changed since the
-//! form was drawn decides.
+//! Invariant: a repeated operation waits for the first one and gets its answer. A refused one is
+//! not kept: it may be tried again. After a restart nothing is kept; then what has changed since
+//! the form was drawn decides.
 
 use std::collections::VecDeque;
 use std::future::Future;

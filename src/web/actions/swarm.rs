@@ -147,7 +147,9 @@ async fn ask_stop(call: &Call) -> Result<Dialog, WebError> {
             @match busy.len() {
                 0 => p { "No agent is in an iteration." },
                 1 => p { "In an iteration now: " (busy[0]) "." },
-                _ => p { (many(busy.len(), "agent")) " are in an iteration now: " (busy.join(", ")) "." },
+                _ => p {
+                    (many(busy.len(), "agent")) " are in an iteration now: " (busy.join(", ")) "."
+                },
             }
             p { "This page answers again after " code { "swarm start" } "." }
         },
