@@ -5,14 +5,20 @@
 
 mod agent;
 mod baseline;
+mod graph;
 mod idea;
+mod idea_list;
+mod idea_story;
 mod learnings;
 mod merge;
 mod needs_you;
 mod no_daemon;
+pub mod patch;
 mod report;
 pub mod schema;
 mod status;
+#[cfg(test)]
+pub(crate) mod testkit;
 mod undo;
 mod unread_messages;
 mod usage;
@@ -21,12 +27,13 @@ mod warnings;
 pub use crate::domain::attention::names;
 pub use crate::domain::attention::rest::{Rest, rest};
 pub use agent::{AgentView, MessageView, agent, agents};
-pub use idea::{
-    IdeaDetail, IdeaView, edited, held, idea, idea_detail, ideas, ideas_open_first, status_verb,
-};
+pub use graph::{GraphNode, GraphView, graph, graph_around};
+pub use idea::{IdeaDetail, IdeaView, edited, held, idea, idea_detail, ideas, status_verb};
+pub use idea_list::{IdeaFilter, IdeaPage, idea_page, ideas_open_first};
+pub use idea_story::{AttemptStory, RunPurpose, RunView, idea_story, run};
 pub use learnings::{LearningView, SourceView, learnings};
 pub use merge::{ChangedFile, MergeDiff, MergeView, merges};
-pub use needs_you::{NeedsYou, cut_off, needs_you};
+pub use needs_you::{NeedsYou, cut_off, needs_with_keys, needs_you};
 pub use no_daemon::after_a_start;
 pub use report::{ReportView, ReportedIdea, Stuck, report, stuck, warned};
 pub use status::{Outside, SlotsView, StatusView, TargetNow, TargetView, count, status};

@@ -23,7 +23,12 @@ struct Asset {
 }
 
 static STYLE: LazyLock<Asset> = LazyLock::new(|| {
-    let content = [include_str!("swarm.css"), include_str!("own.css")].concat();
+    let content = [
+        include_str!("swarm.css"),
+        include_str!("own.css"),
+        include_str!("own-ideas.css"),
+    ]
+    .concat();
     asset("css", "text/css; charset=utf-8", content)
 });
 
@@ -33,6 +38,7 @@ static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
         include_str!("htmx.min.js"),
         include_str!("hx-sse.min.js"),
         include_str!("app.js"),
+        include_str!("ideas.js"),
     ];
     asset("js", "text/javascript; charset=utf-8", parts.join("\n;\n"))
 });

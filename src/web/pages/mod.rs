@@ -7,6 +7,7 @@ pub mod asked;
 mod checkpoints;
 mod error;
 mod ideas;
+mod needs;
 mod overview;
 mod past;
 mod swarm;
