@@ -132,7 +132,11 @@ fn laid_out(links: &Links<'_>, ids: &BTreeSet<&IdeaId>, left_out: usize) -> Grap
     for (layer, mut ids) in by_layer {
         // As near as possible to what they wait for: the mean of its rows, in thousandths.
         ids.sort_by_cached_key(|id| {
-            let before: Vec<usize> = links.before(id).filter_map(|it| rows.get(it)).copied().collect();
+            let before: Vec<usize> = links
+                .before(id)
+                .filter_map(|it| rows.get(it))
+                .copied()
+                .collect();
             let sum: usize = before.iter().sum();
             let mean = (sum * 1_000).checked_div(before.len());
             (mean.is_none(), mean, id.as_str().len(), *id)
@@ -161,7 +165,12 @@ fn laid_out(links: &Links<'_>, ids: &BTreeSet<&IdeaId>, left_out: usize) -> Grap
 /// The layer of each idea: the length of the longest way to it. Ideas on a circle, which no command
 /// makes, all stand in the first.
 fn layers<'i>(links: &Links<'i>, ids: &BTreeSet<&'i IdeaId>) -> HashMap<&'i IdeaId, usize> {
-    let known = |id: &IdeaId| links.before(id).filter(|before| ids.contains(before)).count();
+    let known = |id: &IdeaId| {
+        links
+            .before(id)
+            .filter(|before| ids.contains(before))
+            .count()
+    };
     let mut missing: HashMap<&IdeaId, usize> = ids.iter().map(|id| (*id, known(id))).collect();
     let mut layers: HashMap<&IdeaId, usize> = HashMap::new();
     let free = ids.iter().filter(|id| missing.get(*id) == Some(&0));
@@ -250,7 +259,8 @@ mod tests {
                 .iter()
                 .enumerate()
                 .map(|(index, wishes)| {
-                    let before = wishes.iter().filter(|_| index > 0).map(|it| it % index.max(1) + 1);
+                    let before = wishes.iter().filter(|_| index > 0);
+                    let before = before.map(|it| it % index.max(1) + 1);
                     before.collect::<BTreeSet<_>>().into_iter().collect()
                 })
                 .collect();

@@ -103,7 +103,8 @@ pub fn idea_page(state: &State, filter: &IdeaFilter, skip: usize, count: usize) 
 
 fn filtered<'s>(state: &'s State, filter: &IdeaFilter) -> Vec<(&'s IdeaId, &'s Idea)> {
     let all = state.ideas.iter();
-    all.filter(|(id, idea)| filter.has(state, id, idea)).collect()
+    all.filter(|(id, idea)| filter.has(state, id, idea))
+        .collect()
 }
 
 fn open_first<'s>(
@@ -155,11 +156,29 @@ mod tests {
     fn each_filter_finds_its_ideas() {
         let none = IdeaFilter::default;
         let cake = || Some("cake".to_owned());
-        assert_eq!(found(IdeaFilter { text: cake(), ..none() }), ["idea-002"]);
+        assert_eq!(
+            found(IdeaFilter {
+                text: cake(),
+                ..none()
+            }),
+            ["idea-002"]
+        );
         let tag = Some("text".to_owned());
         assert_eq!(found(IdeaFilter { tag, ..none() }), ["idea-001"]);
-        assert_eq!(found(IdeaFilter { held: true, ..none() }), ["idea-002"]);
-        assert_eq!(found(IdeaFilter { review: true, ..none() }), ["idea-003"]);
+        assert_eq!(
+            found(IdeaFilter {
+                held: true,
+                ..none()
+            }),
+            ["idea-002"]
+        );
+        assert_eq!(
+            found(IdeaFilter {
+                review: true,
+                ..none()
+            }),
+            ["idea-003"]
+        );
         let profile = "ed".parse().ok();
         assert_eq!(found(IdeaFilter { profile, ..none() }), ["idea-003"]);
         let status = Some(IdeaStatus::Done);

@@ -41,7 +41,10 @@ pub struct AttemptStory {
 pub fn idea_story(state: &State, id: &IdeaId) -> Vec<AttemptStory> {
     let live = state.agents.iter().filter(|(_, it)| it.idea == *id);
     let ended = state.ended.iter().filter(|(_, it)| it.idea == *id);
-    let ids: Vec<&AgentId> = ended.map(|(agent, _)| agent).chain(live.map(|(agent, _)| agent)).collect();
+    let ids: Vec<&AgentId> = ended
+        .map(|(agent, _)| agent)
+        .chain(live.map(|(agent, _)| agent))
+        .collect();
     let attempts = ids.into_iter().filter_map(|id| agent(state, id));
     let mut attempts: Vec<AttemptStory> = attempts
         .map(|agent| AttemptStory {

@@ -256,6 +256,7 @@ mod tests {
 
     use super::*;
     use crate::api::{Control, EventLog, ReloadError};
+    use crate::daemon::offline::Upto;
     use crate::daemon::testkit::Seat;
     use crate::domain::event::{Event, Mark};
     use crate::domain::state;

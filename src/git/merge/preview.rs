@@ -106,7 +106,9 @@ impl Repo {
         let library = self.library()?;
         let found = library.find_commit(commit);
         let parent = found.and_then(|commit| commit.parent_id(0));
-        parent.map_err(GitError::library(format!("find the parent of {commit:.10}")))
+        parent.map_err(GitError::library(format!(
+            "find the parent of {commit:.10}"
+        )))
     }
 
     fn file_changes(&self, from: Oid, to: Oid) -> Result<Vec<FileChange>, GitError> {

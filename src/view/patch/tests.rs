@@ -39,7 +39,8 @@ fn a_patch_has_files_with_numbered_rows() {
 
 #[test]
 fn lines_that_look_like_headers_stay_lines() {
-    let patch = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n--- a/y\n+++ b/y\n @@ -1 @@\n";
+    let patch =
+        "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n--- a/y\n+++ b/y\n @@ -1 @@\n";
     let files = files(patch);
     assert_eq!(files.len(), 1);
     let rows = &files[0].hunks[0].rows;
@@ -86,8 +87,8 @@ proptest! {
     #[test]
     fn no_text_of_a_line_is_lost(old in ".{0,60}", new in ".{0,60}") {
         let (before, after) = marked(&old, &new);
-        prop_assert_eq!(joined(&before), old);
-        prop_assert_eq!(joined(&after), new);
+        prop_assert_eq!(joined(&before), old.as_str());
+        prop_assert_eq!(joined(&after), new.as_str());
     }
 
     #[test]
@@ -109,7 +110,9 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_read_without_panic(patch in "(diff --git |@@ -1,2 \\+1 @@|[ +\\\\-]|.|\n){0,40}") {
+    fn any_text_is_read_without_panic(
+        patch in "(diff --git |@@ -1,2 \\+1 @@|[ +\\\\-]|.|\n){0,40}",
+    ) {
         let bytes: usize = files(&patch).iter().map(|file| file.bytes).sum();
         prop_assert!(bytes <= patch.len());
     }

@@ -23,6 +23,13 @@ pub struct Item {
     since: Option<Timestamp>,
 }
 
+impl Item {
+    /// Whether finished work waits for a person to look at it.
+    pub fn is_review(&self) -> bool {
+        matches!(self.key, NeedKey::Review { .. })
+    }
+}
+
 /// What needs a person in this state, most urgent first.
 pub fn items(state: &State) -> Vec<Item> {
     let needs = view::needs_with_keys(state).into_iter();
@@ -81,8 +88,17 @@ fn name(key: &NeedKey) -> String {
         NeedKey::Baseline { .. } => "need-baseline".into(),
         NeedKey::Paused => "need-paused".into(),
         NeedKey::Account { account } => {
-            let safe = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
-            format!("need-account-{}", account.chars().map(safe).collect::<String>())
+            let safe = |letter: char| {
+                if letter.is_ascii_alphanumeric() {
+                    letter
+                } else {
+                    '-'
+                }
+            };
+            format!(
+                "need-account-{}",
+                account.chars().map(safe).collect::<String>()
+            )
         }
         NeedKey::Question { agent } => format!("need-question-{agent}"),
         NeedKey::Conflict { idea } => format!("need-conflict-{idea}"),
@@ -147,9 +163,7 @@ fn heading(key: &NeedKey) -> (&'static str, &'static str) {
 /// What to do about it, the likeliest last.
 fn actions(drawing: &Drawing<'_>, item: &Item) -> Markup {
     match &item.key {
-        NeedKey::Rewritten { .. } => {
-            drawing.ask("do/settle-target", "b", &html! { "Decide…" })
-        }
+        NeedKey::Rewritten { .. } => drawing.ask("do/settle-target", "b", &html! { "Decide…" }),
         NeedKey::Baseline { .. } => resume(drawing, "Check again"),
         NeedKey::Paused => resume(drawing, "Resume"),
         NeedKey::Account { .. } => resume(drawing, "Try again"),
@@ -194,7 +208,7 @@ fn review(drawing: &Drawing<'_>, idea: &IdeaId, need: &NeedsYou) -> Markup {
     let approve = need.commit.as_ref().map(|commit| {
         html! {
             input type="hidden" name="commit" value=(commit.as_str());
-            button .b { "Approve and land" }
+            button .b.quiet { "Approve and land" }
         }
     });
     html! {
@@ -202,7 +216,7 @@ fn review(drawing: &Drawing<'_>, idea: &IdeaId, need: &NeedsYou) -> Markup {
         @if let Some(approve) = &approve {
             (drawing.form(&format!("do/approve/{idea}"), approve))
         }
-        a .b.pri href=(drawing.link(&format!("ideas/{idea}?tab=changes"))) { "Look at the changes" }
+        a .b href=(drawing.link(&format!("ideas/{idea}?tab=changes"))) { "Look at the changes" }
     }
 }
 
@@ -218,7 +232,11 @@ fn button(drawing: &Drawing<'_>, verb: &str, id: &IdeaId, classes: &str, words: 
 }
 
 fn cancel(drawing: &Drawing<'_>, idea: &IdeaId) -> Markup {
-    drawing.ask(&format!("do/cancel/{idea}"), "b quiet", &html! { "Cancel…" })
+    drawing.ask(
+        &format!("do/cancel/{idea}"),
+        "b quiet",
+        &html! { "Cancel…" },
+    )
 }
 
 fn edit(drawing: &Drawing<'_>, idea: &IdeaId) -> Markup {
@@ -233,12 +251,5 @@ fn hook(drawing: &Drawing<'_>, need: &NeedsYou) -> Markup {
         @if let Some(hook) = hook {
             (drawing.ask(&format!("do/hook-approve/{hook}"), "b", &html! { "Approve the hook…" }))
         }
-    }
-}
-
-impl Item {
-    /// Whether finished work waits for a person to look at it.
-    pub fn is_review(&self) -> bool {
-        matches!(self.key, NeedKey::Review { .. })
     }
 }

@@ -114,7 +114,15 @@ impl Changes {
             Self::Known(diff) => {
                 let patches = matched(&diff.files, patch::files(&diff.diff));
                 let may_comment = may_comment && !drawing.moment.is_past();
-                Sheet { drawing, id, look, diff, patches, may_comment }.draw()
+                Sheet {
+                    drawing,
+                    id,
+                    look,
+                    diff,
+                    patches,
+                    may_comment,
+                }
+                .draw()
             }
         }
     }
@@ -125,7 +133,9 @@ fn matched<'p>(files: &[ChangedFile], parts: Vec<FilePatch<'p>>) -> Vec<Option<F
     let mut parts = parts.into_iter();
     let each = files.iter().map(|file| {
         let mut first = parts.next()?;
-        if file.status == "typeChanged" && let Some(second) = parts.next() {
+        if file.status == "typeChanged"
+            && let Some(second) = parts.next()
+        {
             first.hunks.extend(second.hunks);
             first.is_binary |= second.is_binary;
             first.bytes += second.bytes;
@@ -162,7 +172,8 @@ impl Sheet<'_> {
             (self.bar())
             @if !diff.conflicts.is_empty() {
                 p .note.sec2 { (icon("fork")) " In conflict with the target: "
-                    (diff.conflicts.join(", ")) ". Shown is what the branch changed since it left." }
+                    (diff.conflicts.join(", "))
+                    ". Shown is what the branch changed since it left." }
             }
             @if diff.truncated {
                 p .note.sec2 { (icon("warn")) " The changes are too long; their end is not shown." }
@@ -184,7 +195,10 @@ impl Sheet<'_> {
 
     fn bar(&self) -> Markup {
         let to = |is_split| {
-            let look = Look { is_split, ..self.look.clone() };
+            let look = Look {
+                is_split,
+                ..self.look.clone()
+            };
             self.drawing.link(&look.address(self.id))
         };
         let current = |is_split| (self.look.is_split == is_split).then_some("true");
@@ -225,7 +239,11 @@ impl Sheet<'_> {
             if left == 0 {
                 return Some(Shown::Link(many(rows, "line")));
             }
-            let from = if is_chosen.is_some() { self.look.from } else { 0 };
+            let from = if is_chosen.is_some() {
+                self.look.from
+            } else {
+                0
+            };
             let to = rows.min(from.saturating_add(left));
             left -= to.saturating_sub(from);
             Some(Shown::Lines(from, to))
@@ -248,7 +266,8 @@ impl Sheet<'_> {
             div {
                 ul .files { @for (index, file) in self.diff.files.iter().take(FILES).enumerate() {
                     @let is_here = matches!(shown.get(index), Some(Some(Shown::Lines(..))));
-                    @let to = if is_here { format!("#file-{index}") } else { self.to_file(file, 0) };
+                    @let here = format!("#file-{index}");
+                    @let to = if is_here { here } else { self.to_file(file, 0) };
                     li { a href=(to) {
                         span .cut title=(file.path) { bdi { (file.path) } }
                         (counts(file))
@@ -272,7 +291,9 @@ impl Sheet<'_> {
                     (tinted("open", "idle"))
                     h3 .any { @if let Some(from) = &file.from { code { (from) } " → " }
                         code { (file.path) } }
-                    @if let Some((word, tone)) = kind(file) { span class={ "tag " (tone) } { (word) } }
+                    @if let Some((word, tone)) = kind(file) {
+                        span class={ "tag " (tone) } { (word) }
+                    }
                     span .grow {}
                     (counts(file))
                     @if let Some(patch) = patch {
@@ -409,9 +430,16 @@ mod tests {
             bytes,
             ..FilePatch::default()
         };
-        let files = [file("a", "typeChanged"), file("b", "modified"), file("c", "added")];
+        let files = [
+            file("a", "typeChanged"),
+            file("b", "modified"),
+            file("c", "added"),
+        ];
         let matched = matched(&files, vec![part(1), part(2), part(4)]);
-        let bytes: Vec<_> = matched.iter().map(|it| it.as_ref().map(|it| it.bytes)).collect();
+        let bytes: Vec<_> = matched
+            .iter()
+            .map(|it| it.as_ref().map(|it| it.bytes))
+            .collect();
         assert_eq!(bytes, [Some(3), Some(4), None]);
     }
 

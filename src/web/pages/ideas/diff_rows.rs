@@ -45,11 +45,17 @@ fn split(row: &Row<'_>) -> Markup {
     html! {
         tr {
             @match row.old {
-                Some(old) => { td .n { (old.number) } td .del[!row.is_same] { (before(row, old)) } },
+                Some(old) => {
+                    td .n { (old.number) }
+                    td .del[!row.is_same] { (before(row, old)) }
+                },
                 None => { td .n {} td .none {} },
             }
             @match row.new {
-                Some(new) => { td .n { (new.number) } td .add[!row.is_same] { (after(row, new)) } },
+                Some(new) => {
+                    td .n { (new.number) }
+                    td .add[!row.is_same] { (after(row, new)) }
+                },
                 None => { td .n {} td .none {} },
             }
         }
@@ -140,7 +146,10 @@ mod tests {
     fn changed_words_are_marked_and_text_is_escaped_in_both_views() {
         for is_split in [false, true] {
             let markup = drawn(is_split);
-            assert!(markup.contains("link: &lt;b&gt;contact<ins>, more</ins>"), "{markup}");
+            assert!(
+                markup.contains("link: &lt;b&gt;contact<ins>, more</ins>"),
+                "{markup}"
+            );
             assert!(!markup.contains("<b>"), "{markup}");
             assert!(markup.contains("gone"), "{markup}");
         }

@@ -38,7 +38,10 @@ pub async fn load(asked: &Asked<'_>) -> Result<View, WebError> {
             None => view::graph(state, MOST),
         };
         Ok(View {
-            alone: state.ideas.len().saturating_sub(graph.nodes.len() + graph.left_out),
+            alone: state
+                .ideas
+                .len()
+                .saturating_sub(graph.nodes.len() + graph.left_out),
             of: id,
             graph,
         })
@@ -131,7 +134,8 @@ fn list(drawing: &Drawing<'_>, graph: &GraphView) -> Markup {
                         }
                         td { (status(node.status)) }
                         td { span .two.sub {
-                            @for (index, id) in before.get(&place).into_iter().flatten().enumerate() {
+                            @for (index, id) in before.get(&place).into_iter().flatten()
+                                .enumerate() {
                                 @if index > 0 { ", " }
                                 a href=(drawing.link(&format!("ideas/{id}"))) { (id) }
                             }
@@ -179,7 +183,10 @@ pub fn picture(
 ) -> Markup {
     let ends = graph.nodes.iter().map(|node| size.place(node));
     let (width, height) = ends.fold((0, 0), |(width, height), (x, y)| {
-        (width.max(x + size.node.0 + 2), height.max(y + size.node.1 + 2))
+        (
+            width.max(x + size.node.0 + 2),
+            height.max(y + size.node.1 + 2),
+        )
     });
     html! {
         svg .deps width=(width) height=(height) viewBox={ "0 0 " (width) " " (height) }
@@ -200,14 +207,22 @@ fn curve(from: (usize, usize), to: (usize, usize), size: Size) -> String {
     let (x1, y1) = (from.0 + size.node.0, from.1 + size.node.1 / 2);
     let (x2, y2) = (to.0, to.1 + size.node.1 / 2);
     let bend = size.gap.0 / 2;
-    format!("M{x1} {y1}C{} {y1} {} {y2} {x2} {y2}", x1 + bend, x2.saturating_sub(bend))
+    format!(
+        "M{x1} {y1}C{} {y1} {} {y2} {x2} {y2}",
+        x1 + bend,
+        x2.saturating_sub(bend)
+    )
 }
 
 fn box_of(drawing: &Drawing<'_>, node: &GraphNode, is_me: bool, size: Size) -> Markup {
     let (x, y) = size.place(node);
     let (width, height) = size.node;
     let is_large = height >= Size::LARGE.node.1;
-    let class = format!("node{} tone-{}", if is_me { " me" } else { "" }, look(node.status).1);
+    let class = format!(
+        "node{} tone-{}",
+        if is_me { " me" } else { "" },
+        look(node.status).1
+    );
     html! {
         a href=(drawing.link(&format!("ideas/{}", node.id))) class=(class) {
             title { (node.id) ", " (label(node.status)) ": " (cut(title(&node.text), 120)) }
@@ -254,7 +269,10 @@ fn in_words(graph: &GraphView) -> String {
     match graph.edges.len().saturating_sub(waits.len()) {
         0 if waits.is_empty() => "No dependencies".to_owned(),
         0 => waits.join(", "),
-        more => format!("{} and {more} more; all are in the list below", waits.join(", ")),
+        more => format!(
+            "{} and {more} more; all are in the list below",
+            waits.join(", ")
+        ),
     }
 }
 

@@ -120,7 +120,11 @@ impl View {
                 .filter(|_| waits)
                 .filter_map(not_done)
                 .collect(),
-            place: state.queue.iter().position(|it| it.idea == *id).map(|at| at + 1),
+            place: state
+                .queue
+                .iter()
+                .position(|it| it.idea == *id)
+                .map(|at| at + 1),
             in_review: in_review.map(|entry| entry.source.clone()),
             passed: in_review.and_then(|entry| Some((commands?, entry.verified.is_some()))),
             tab: tab.unwrap_or(default),
@@ -292,7 +296,12 @@ fn newer(drawing: &Drawing<'_>, view: &View) -> Markup {
 
 fn waits(drawing: &Drawing<'_>, view: &View) -> Markup {
     // The bar answers a review.
-    let others: Vec<Item> = view.needs.iter().filter(|it| !it.is_review()).cloned().collect();
+    let others: Vec<Item> = view
+        .needs
+        .iter()
+        .filter(|it| !it.is_review())
+        .cloned()
+        .collect();
     html! {
         @if !others.is_empty() {
             h2 .vh { "Needs you" }
@@ -335,12 +344,16 @@ fn tab(drawing: &Drawing<'_>, view: &View) -> Markup {
                 (changes.draw(drawing, id, &view.look, view.in_review.is_some()))
             }
         },
-        Tab::Output => {
-            drawing.fragment("f-idea-output", touched, &tabs::output(drawing, &view.history))
-        }
-        Tab::History => {
-            drawing.fragment("f-idea-history", touched, &tabs::history(drawing, &view.history))
-        }
+        Tab::Output => drawing.fragment(
+            "f-idea-output",
+            touched,
+            &tabs::output(drawing, &view.history),
+        ),
+        Tab::History => drawing.fragment(
+            "f-idea-history",
+            touched,
+            &tabs::history(drawing, &view.history),
+        ),
         Tab::Prompt => tabs::told(view.prompt.as_ref()),
     }
 }

@@ -7,6 +7,12 @@ pub mod graph;
 pub mod idea;
 mod rail;
 mod tabs;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test fails by panicking
+mod testkit;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test fails by panicking
+mod tests;
 
 use maud::{Markup, html};
 
@@ -57,7 +63,10 @@ fn address(filter: &IdeaFilter, page: usize) -> String {
     let page = (page > 0).then(|| page.to_string());
     let flag = |is: bool| is.then(|| "1".to_owned());
     let parts = [
-        ("status", filter.status.map(|status| status.as_str().to_owned())),
+        (
+            "status",
+            filter.status.map(|status| status.as_str().to_owned()),
+        ),
         ("tag", filter.tag.clone()),
         ("q", filter.text.clone()),
         ("profile", filter.profile.as_ref().map(ToString::to_string)),
@@ -65,7 +74,9 @@ fn address(filter: &IdeaFilter, page: usize) -> String {
         ("review", flag(filter.review)),
         ("page", page),
     ];
-    let parts = parts.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    let parts = parts
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)));
     let parts: Vec<String> = parts
         .map(|(name, value)| format!("{name}={}", encoded(&value)))
         .collect();
@@ -144,7 +155,8 @@ fn statuses(drawing: &Drawing<'_>, view: &View) -> Markup {
                 "All" span .dim { (all) }
             }
             @for (status, count) in &view.list.counts {
-                a href=(to(Some(*status))) aria-current=[current(view.filter.status == Some(*status))] {
+                @let is_chosen = view.filter.status == Some(*status);
+                a href=(to(Some(*status))) aria-current=[current(is_chosen)] {
                     (label(*status)) span .dim { (count) }
                 }
             }
@@ -224,7 +236,7 @@ fn row(drawing: &Drawing<'_>, view: &View, idea: &IdeaView) -> Markup {
                 a .t.two href=(drawing.link(&format!("ideas/{id}"))) { (title(&idea.content)) }
                 @if let Some(error) = &idea.last_error { span .two.dim { (error) } }
             }
-            td { (status(idea.status)) @if idea.held { " " span .tag { "held" } } }
+            td { (status(idea.status)) @if idea.held { div .dim { "held by you" } } }
             td .nw.hide-s {
                 @if let Some(agent) = agent {
                     a href=(drawing.link(&format!("agents/{agent}"))) { (agent) }
@@ -267,23 +279,5 @@ fn pager(drawing: &Drawing<'_>, view: &View) -> Markup {
                 @if page < last { a .b href=(to(page + 1)) { "Next" } }
             }
         }
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)] // a test fails by panicking
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_and_its_filter_are_the_same() {
-        let query = "status=failed&tag=a%20%26b&q=%3Cx%3E&profile=ed&held=1&review=1";
-        let filter = filter(&Query::of(query));
-        assert_eq!(filter.status, Some(IdeaStatus::Failed));
-        assert_eq!(filter.tag.as_deref(), Some("a &b"));
-        let address = address(&filter, 2);
-        let again = Query::of(address.split_once('?').unwrap().1);
-        assert_eq!((super::filter(&again), again.page()), (filter, 2));
-        assert_eq!(super::address(&IdeaFilter::default(), 0), "ideas");
     }
 }

@@ -12,7 +12,7 @@ use crate::plain_file;
 use crate::view::{self, AttemptStory, IdeaDetail, RunPurpose};
 use crate::web::document::Drawing;
 use crate::web::pages::asked::Asked;
-use crate::web::parts::{clock, commands, doing, dollars, many, span};
+use crate::web::parts::{clock, doing, dollars, many, span};
 
 /// Bytes of a prompt on the page.
 const PROMPT_MAX: u64 = 256 << 10;
@@ -38,7 +38,11 @@ impl History {
 
     /// The run of the latest iteration.
     fn last_iteration(&self) -> Option<&RunId> {
-        let runs = self.attempts.iter().rev().flat_map(|one| one.runs.iter().rev());
+        let runs = self
+            .attempts
+            .iter()
+            .rev()
+            .flat_map(|one| one.runs.iter().rev());
         let mut iterations = runs.filter(|run| matches!(run.purpose, RunPurpose::Iteration(_)));
         iterations.next().map(|run| &run.id)
     }
@@ -96,11 +100,16 @@ pub fn history(drawing: &Drawing<'_>, history: &History) -> Markup {
     html! {
         @for attempt in history.attempts.iter().rev() { (told_attempt(drawing, attempt)) }
         section .sec {
-            header { h2 { "What happened" } span { "the last " (many(history.lines.len(), "line")) } }
+            header {
+                h2 { "What happened" } span { "the last " (many(history.lines.len(), "line")) }
+            }
             @if history.lines.is_empty() { p .sub { "Nothing has happened yet." } }
             ol .bumps { @for line in &history.lines { li { (audit(line)) } } }
-            p .sub { "Every event of it:" }
-            (commands(&[format!("swarm idea show {}", history.id)]))
+            p .sub {
+                a href=(drawing.link(&format!("events?idea={}", history.id))) {
+                    "Every event of it"
+                }
+            }
         }
     }
 }
@@ -129,7 +138,9 @@ fn told_attempt(drawing: &Drawing<'_>, attempt: &AttemptStory) -> Markup {
                 }
                 dt { "Iterations" } dd { (agent.iteration) }
                 dt { "Runs" } dd { (attempt.runs.len()) }
-                @if let Some(cost) = agent.used.as_ref().and_then(dollars) { dt { "Cost" } dd { (cost) } }
+                @if let Some(cost) = agent.used.as_ref().and_then(dollars) {
+                    dt { "Cost" } dd { (cost) }
+                }
                 @if let Some(to) = &agent.redirected_to {
                     dt { "Goes to" } dd { a href=(drawing.link(&format!("ideas/{to}"))) { (to) } }
                 }
@@ -170,7 +181,9 @@ pub async fn prompt(asked: &Asked<'_>, history: &History) -> Option<Result<Strin
 
 fn beginning(file: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
-    plain_file::open(file)?.take(PROMPT_MAX).read_to_end(&mut bytes)?;
+    plain_file::open(file)?
+        .take(PROMPT_MAX)
+        .read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
