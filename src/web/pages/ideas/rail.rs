@@ -106,8 +106,16 @@ fn words(what: &str) -> (&'static str, &'static str, String) {
         "rejected" => ("back", "wait", "You sent it back:"),
         "returned" => ("x", "bad", "Returned by the merge train, failed:"),
         "rolled_back" => ("back", "idle", "Rolled back to"),
+        "merged" => ("okc", "ok", "Its work landed"),
+        "nothing_to_merge" => ("okc", "ok", "Done: there was nothing to land"),
         "blocked" => ("stopped", "wait", "Blocked:"),
         "failed" => ("x", "bad", "Failed:"),
+        "timeout" => ("clock", "bad", "Hit its limit:"),
+        "crash_recovery" => ("x", "bad", "Its agent crashed:"),
+        "stopped" => ("pause", "idle", "Its agent was stopped"),
+        "interrupted" => ("pause", "idle", "Interrupted:"),
+        "released" => ("back", "wait", "Could not start:"),
+        "redirected" => ("fork", "idle", "Its agent was redirected"),
         other => return ("ring", "idle", other.replace('_', " ")),
     };
     (shape, tone, words.to_owned())

@@ -129,9 +129,10 @@ fn told_attempt(drawing: &Drawing<'_>, attempt: &AttemptStory) -> Markup {
             dl .facts {
                 dt { "Began" } dd { (clock(agent.started_at)) ", took "
                     (span(until.since(agent.started_at))) }
-                dt { "Now" } dd {
+                dt { @if agent.end.is_some() { "End" } @else { "Now" } }
+                dd {
                     @match agent.end {
-                        Some(end) => { (end) },
+                        Some(end) => { "It " (end) },
                         None => (doing(agent.phase)),
                     }
                     @if let Some(reason) = &agent.reason { ": " (reason) }

@@ -218,3 +218,39 @@ fn an_address_and_its_filter_are_the_same() {
     assert_eq!((filter(&again), again.page()), (found, 2));
     assert_eq!(address(&IdeaFilter::default(), 0), "ideas");
 }
+
+/// The verbs of the forms and dialogs of the needs on the overview.
+async fn verbs(scenario: &Scenario) -> Vec<String> {
+    let drawn = World::of(&scenario.state).drawn("", Some("doc")).await;
+    let needs = drawn.fragments.iter().find(|one| one.id == "f-needs");
+    let markup = &needs.unwrap().markup;
+    let ends = |rest: &str| rest.find('"').map(|end| rest[..end].to_owned());
+    let actions = markup.split("/do/").skip(1);
+    let mut verbs: Vec<String> = actions.filter_map(ends).collect();
+    // The operation of a form repeats its address.
+    verbs.dedup();
+    verbs
+}
+
+#[tokio::test]
+async fn each_need_offers_its_answers() {
+    let mut scenario = Scenario::with(|settings| settings.max_parallel = 1);
+    scenario.add("one").well_until("iteration");
+    scenario.says(&agent(1), Signal::Blocked(Some("no map".into())));
+    scenario.iteration(&agent(1), exit(0)).all_goes_well();
+    let blocked = ["cancel/idea-001", "edit/idea-001", "retry/idea-001"];
+    assert_eq!(verbs(&scenario).await, blocked);
+    scenario.command(Command::Pause { reason: None });
+    scenario.command(Command::CancelIdea { id: idea(1) });
+    scenario.add_after("two", &[idea(1)]);
+    let found = verbs(&scenario).await;
+    let in_vain = ["cancel/idea-002", "edit/idea-002", "retry/idea-001"];
+    assert!(
+        in_vain.iter().all(|verb| found.iter().any(|it| it == verb)),
+        "{found:?}"
+    );
+    assert_eq!(
+        verbs(&in_review()).await,
+        ["reject/idea-001", "approve/idea-001"]
+    );
+}
