@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::idea::{IdeaView, with_usage};
 use crate::domain::ids::{AgentId, IdeaId, ProfileName};
 use crate::domain::scheduling;
-use crate::domain::state::{Idea, IdeaStatus, State};
+use crate::domain::state::{Idea, IdeaStatus, MergeEntry, State};
 
 /// Which ideas are asked for; `None` and `false` stand for all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct IdeaFilter {
 
 impl IdeaFilter {
     fn has(&self, state: &State, id: &IdeaId, idea: &Idea) -> bool {
-        let waits = || state.entry(id).is_some_and(|entry| entry.is_in_review());
+        let waits = || state.entry(id).is_some_and(MergeEntry::is_in_review);
         self.status.is_none_or(|status| idea.status == status)
             && self.tag.as_ref().is_none_or(|tag| idea.tags.contains(tag))
             && (self.profile.is_none() || self.profile == idea.profile)

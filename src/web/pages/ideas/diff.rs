@@ -7,12 +7,13 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use maud::{Markup, html};
 
 use super::diff_rows::rows;
+use super::look::Look;
 use crate::daemon::review::Wanted;
 use crate::domain::ids::IdeaId;
 use crate::view::patch::{self, FilePatch, Row};
 use crate::view::{ChangedFile, MergeDiff};
-use crate::web::document::{Drawing, encoded};
-use crate::web::pages::asked::{Asked, Query};
+use crate::web::document::Drawing;
+use crate::web::pages::asked::Asked;
 use crate::web::parts::{commit, icon, many, tinted};
 
 /// Lines on one page.
@@ -21,43 +22,6 @@ const ROWS: usize = 400;
 const FILES: usize = 200;
 /// A longer part of the patch is folded until somebody asks for it.
 const LARGE: usize = 1 << 20;
-
-/// How the changes are shown, by the address.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Look {
-    /// Before and after side by side.
-    is_split: bool,
-    /// Only this file.
-    file: Option<String>,
-    /// Lines of it that come before.
-    from: usize,
-}
-
-impl Look {
-    /// From the query of an address.
-    pub fn of(query: &Query) -> Self {
-        let from = query.get("from").and_then(|from| from.parse().ok());
-        Self {
-            is_split: query.get("view") == Some("split"),
-            file: query.get("file").map(str::to_owned),
-            from: from.unwrap_or(0),
-        }
-    }
-
-    fn address(&self, id: &IdeaId) -> String {
-        let mut address = format!("ideas/{id}?tab=changes");
-        if self.is_split {
-            address.push_str("&view=split");
-        }
-        if let Some(file) = &self.file {
-            address.push_str(&format!("&file={}", encoded(file)));
-        }
-        if self.from > 0 {
-            address.push_str(&format!("&from={}", self.from));
-        }
-        address
-    }
-}
 
 /// What is known of the changes.
 #[derive(Debug, Clone)]
@@ -316,7 +280,11 @@ impl Sheet<'_> {
 
     fn lines(&self, file: &ChangedFile, patch: &FilePatch<'_>, from: usize, to: usize) -> Markup {
         let all: usize = patch.hunks.iter().map(|hunk| hunk.rows.len()).sum();
-        let mut start = 0;
+        let starts = patch.hunks.iter().scan(0, |next, hunk| {
+            let start = *next;
+            *next += hunk.rows.len();
+            Some((start, hunk))
+        });
         html! {
             @if from > 0 {
                 p .fold { a href=(self.to_file(file, from.saturating_sub(ROWS))) {
@@ -327,9 +295,8 @@ impl Sheet<'_> {
                 @if self.look.is_split {
                     colgroup { col width="40"; col; col width="40"; col; }
                 } @else { colgroup { col width="40"; col width="40"; col width="18"; col; } }
-                @for hunk in &patch.hunks {
+                @for (start, hunk) in starts {
                     @let part = part(&hunk.rows, start, from, to);
-                    @let _next = { start += hunk.rows.len(); };
                     @if !part.is_empty() {
                         tbody {
                             tr .hunk { td colspan="4" { (hunk_header(file, hunk.header)) } }
@@ -409,19 +376,6 @@ mod tests {
             insertions: Some(1),
             deletions: None,
         }
-    }
-
-    #[test]
-    fn an_address_and_its_look_are_the_same() {
-        let look = Look {
-            is_split: true,
-            file: Some("a b&c/ü.txt".into()),
-            from: 400,
-        };
-        let id = crate::view::testkit::id(3);
-        let address = look.address(&id);
-        let query = address.split_once('?').map_or("", |(_, query)| query);
-        assert_eq!(Look::of(&Query::of(query)), look);
     }
 
     #[test]

@@ -5,7 +5,8 @@
 
 use maud::{Markup, html};
 
-use super::diff::{Changes, Look};
+use super::diff::Changes;
+use super::look::Look;
 use super::rail::{self, Rail};
 use super::tabs::{self, History};
 use crate::domain::ids::{IdeaId, Oid};

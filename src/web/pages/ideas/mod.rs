@@ -5,6 +5,7 @@ mod diff_rows;
 pub mod edit;
 pub mod graph;
 pub mod idea;
+mod look;
 mod rail;
 mod tabs;
 #[cfg(test)]

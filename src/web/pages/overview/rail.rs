@@ -102,16 +102,18 @@ fn told(count: usize, one: &str, several: &str) -> Option<String> {
 
 /// A bar of all ideas by status; the legend has the same as text.
 fn stack(counted: &[(IdeaStatus, usize)], all: usize) -> Markup {
-    let mut before = 0;
     // In tenths of a percent.
     let share = |count: usize| (count * 1_000).checked_div(all).unwrap_or(0);
     let percent = |share: usize| format!("{}.{}%", share / 10, share % 10);
+    let parts = counted.iter().scan(0, |before, (status, count)| {
+        let x = share(*before);
+        *before += count;
+        let width = share(*before).saturating_sub(x + 4).max(4);
+        Some((look(*status).1, x, width))
+    });
     html! {
-        svg .stack aria-hidden="true" { @for (status, count) in counted {
-            @let x = share(before);
-            rect class={ "f-" (look(*status).1) } x=(percent(x))
-                width=(percent(share(before + count).saturating_sub(x + 4).max(4))) {}
-            @let _next = { before += count; };
+        svg .stack aria-hidden="true" { @for (tone, x, width) in parts {
+            rect class={ "f-" (tone) } x=(percent(x)) width=(percent(width)) {}
         } }
     }
 }
