@@ -55,7 +55,9 @@ pub fn rail(drawing: &Drawing<'_>, rail: &Rail, idea: &IdeaDetail) -> Markup {
                 div .scroll tabindex="0" role="region" aria-label="Around it" {
                     (picture(drawing, &rail.around, Some(id), Size::SMALL))
                 }
-                p .sub { a href=(drawing.link(&format!("ideas/graph?of={id}"))) { "All dependencies" } }
+                p .sub {
+                    a href=(drawing.link(&format!("ideas/graph?of={id}"))) { "All dependencies" }
+                }
             }
         }
     };
@@ -137,7 +139,9 @@ fn facts(drawing: &Drawing<'_>, rail: &Rail, detail: &IdeaDetail) -> Markup {
                     }
                     dt { "Doing" } dd { (doing(agent.phase)) }
                 }
-                @if !idea.after.is_empty() { dt { "After" } dd { @for id in &idea.after { (link(id)) } } }
+                @if !idea.after.is_empty() {
+                    dt { "After" } dd { @for id in &idea.after { (link(id)) } }
+                }
                 @if !detail.dependents.is_empty() {
                     dt { "Needed by" } dd { @for id in &detail.dependents { (link(id)) } }
                 }
@@ -157,7 +161,9 @@ fn facts(drawing: &Drawing<'_>, rail: &Rail, detail: &IdeaDetail) -> Markup {
                 }
                 @if let Some(tokens) = used.and_then(tokens) { dt { "Tokens" } dd { (tokens) } }
                 @if let Some(branch) = &rail.branch { dt { "Branch" } dd { code { (branch) } } }
-                @if let Some(kept) = &detail.kept_worktree { dt { "Kept in" } dd { code { (kept) } } }
+                @if let Some(kept) = &detail.kept_worktree {
+                    dt { "Kept in" } dd { code { (kept) } }
+                }
                 @if let Some(oid) = &idea.commit { dt { "Landed as" } dd { (commit(oid)) } }
                 dt { "Added" } dd { (clock(idea.created_at)) }
             }
