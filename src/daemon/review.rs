@@ -7,21 +7,28 @@ use super::effects::failure::{oid, ours};
 use crate::domain::decide;
 use crate::domain::ids::{IdeaId, Oid};
 use crate::domain::rejection::Rejection;
-use crate::domain::state::State;
+use crate::domain::state::{MergeEntry, State};
 use crate::git::{ChangeKind, FileChange, GitError, Repo};
 use crate::view::{ChangedFile, MergeDiff, TargetNow};
 
 /// Longest patch that is passed on, in bytes.
 const MOST: usize = 4 << 20;
 
-/// A merge to look at.
+/// Changes to look at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
     idea: IdeaId,
     branch: String,
-    source: Oid,
     held: bool,
-    target: String,
+    what: What,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum What {
+    /// What merging this commit into this branch would change now.
+    Merge { source: Oid, target: String },
+    /// What `tip` changes since `base`, or since its first parent.
+    Commits { base: Option<Oid>, tip: Oid },
 }
 
 impl Wanted {
@@ -35,23 +42,53 @@ impl Wanted {
         Ok(Self {
             idea: id.clone(),
             branch: entry.branch.clone(),
-            source: entry.source.clone(),
             held: entry.is_in_review(),
-            target: settings.map_or_else(String::new, |settings| settings.target.clone()),
+            what: What::Merge {
+                source: entry.source.clone(),
+                target: settings.map_or_else(String::new, |settings| settings.target.clone()),
+            },
         })
     }
 
-    /// What landing it would change now. Blocks.
+    /// The commits of this idea as the state has them: what landed, or else what its agent has
+    /// committed. `None`: no commit is known.
+    pub fn commits(state: &State, id: &IdeaId) -> Option<Self> {
+        let idea = state.ideas.get(id)?;
+        let attempt = state.attempt_at(id).map(|(_, attempt)| attempt);
+        let source = state.entry(id).map(|entry| entry.source.clone());
+        let (branch, base, tip) = match (&idea.commit, attempt) {
+            (Some(landed), None) => (String::new(), None, landed.clone()),
+            (_, Some(attempt)) => {
+                let tip = source.or_else(|| attempt.head.clone())?;
+                (attempt.branch.clone(), Some(attempt.base.clone()?), tip)
+            }
+            (None, None) => return None,
+        };
+        Some(Self {
+            idea: id.clone(),
+            branch,
+            held: state.entry(id).is_some_and(MergeEntry::is_in_review),
+            what: What::Commits { base, tip },
+        })
+    }
+
+    /// What it changes. Blocks.
     ///
     /// # Errors
-    /// The target is gone; git failed.
+    /// The target or a commit is gone; git failed.
     pub fn diff(self, repo: &Repo) -> Result<MergeDiff, GitError> {
-        let preview = repo.preview_merge(&self.target, oid(&self.source)?)?;
+        let (preview, source) = match self.what {
+            What::Merge { source, target } => (repo.preview_merge(&target, oid(&source)?)?, source),
+            What::Commits { base, tip } => {
+                let base = base.as_ref().map(oid).transpose()?;
+                (repo.preview_commits(base, oid(&tip)?)?, tip)
+            }
+        };
         let end = end_of_lines(&preview.patch, MOST);
         Ok(MergeDiff {
             idea_id: self.idea,
             branch: self.branch,
-            source_commit: self.source,
+            source_commit: source,
             target_commit: ours(preview.target),
             base: ours(preview.base),
             result: ours(preview.result),

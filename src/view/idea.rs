@@ -1,8 +1,5 @@
 //! Ideas: `swarm idea list`, `swarm idea show`.
 
-use std::cmp::Reverse;
-use std::collections::HashMap;
-
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -12,7 +9,6 @@ use super::usage::UsedView;
 use super::{schema, usage};
 use crate::domain::attention::worktree_path;
 use crate::domain::ids::{AgentId, IdeaId, Oid, ProfileName};
-use crate::domain::scheduling;
 use crate::domain::state::{Audit, Idea, IdeaStatus, State};
 use crate::domain::time::Timestamp;
 
@@ -150,39 +146,11 @@ pub fn ideas(state: &State, status: Option<IdeaStatus>) -> Vec<IdeaView> {
     list
 }
 
-fn with_usage(id: &IdeaId, this: &Idea) -> IdeaView {
+pub(super) fn with_usage(id: &IdeaId, this: &Idea) -> IdeaView {
     IdeaView {
         used: usage::any_used(&this.used),
         ..idea(id, this)
     }
-}
-
-/// The ideas as a person wants to see them, with what they used: what is under way, what needs
-/// somebody, what waits in the order of its start, then what is over, the newest first.
-pub fn ideas_open_first(state: &State, status: Option<IdeaStatus>) -> Vec<IdeaView> {
-    let line = scheduling::line(state);
-    let places: HashMap<&IdeaId, usize> = (0..).zip(line).map(|(at, id)| (id, at)).collect();
-    let group = |idea: &Idea| match idea.status {
-        IdeaStatus::Active => 0,
-        IdeaStatus::Merging => 1,
-        IdeaStatus::Blocked | IdeaStatus::Failed | IdeaStatus::Timeout => 2,
-        IdeaStatus::Pending => 3,
-        IdeaStatus::Done | IdeaStatus::Cancelled => 4,
-    };
-    let mut list: Vec<(&IdeaId, &Idea)> = state
-        .ideas
-        .iter()
-        .filter(|(_, idea)| status.is_none_or(|status| idea.status == status))
-        .collect();
-    list.sort_by_cached_key(|(id, idea)| {
-        let group = group(idea);
-        let newest = (group == 4).then_some(idea.updated_at);
-        let place = places.get(id).copied();
-        (group, Reverse(newest), place, id.as_str().len(), *id)
-    });
-    list.into_iter()
-        .map(|(id, idea)| with_usage(id, idea))
-        .collect()
 }
 
 /// An idea with its history; `None` if there is no such idea.

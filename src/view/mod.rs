@@ -8,17 +8,23 @@ mod baseline;
 mod checkpoints;
 pub mod describe;
 pub mod history;
+mod graph;
 mod idea;
+mod idea_list;
+mod idea_story;
 mod learnings;
 mod merge;
 mod needs_you;
 mod no_daemon;
+pub mod patch;
 mod report;
 mod report_details;
 pub mod schema;
 mod search;
 mod status;
 mod train;
+#[cfg(test)]
+pub(crate) mod testkit;
 mod undo;
 mod unread_messages;
 mod usage;
@@ -28,12 +34,13 @@ pub use crate::domain::attention::names;
 pub use crate::domain::attention::rest::{Rest, rest};
 pub use agent::{AgentView, MessageView, agent, agents};
 pub use checkpoints::{CheckpointView, RollbackView, checkpoints, rollbacks, suggested_name};
-pub use idea::{
-    IdeaDetail, IdeaView, edited, held, idea, idea_detail, ideas, ideas_open_first, status_verb,
-};
+pub use graph::{GraphNode, GraphView, graph, graph_around};
+pub use idea::{IdeaDetail, IdeaView, edited, held, idea, idea_detail, ideas, status_verb};
+pub use idea_list::{IdeaFilter, IdeaPage, idea_page, ideas_open_first};
+pub use idea_story::{AttemptStory, RunPurpose, RunView, idea_story, run};
 pub use learnings::{LearningView, SourceView, learnings};
 pub use merge::{ChangedFile, MergeDiff, MergeView, merges};
-pub use needs_you::{NeedsYou, cut_off, needs_you};
+pub use needs_you::{NeedsYou, cut_off, needs_with_keys, needs_you};
 pub use no_daemon::after_a_start;
 pub use report::{
     ReportView, ReportedIdea, Stuck, all_spent, landed_at, report, spent_under_way, stuck, warned,

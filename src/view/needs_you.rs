@@ -4,7 +4,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::attention::{self, Need, NoticeKind};
+use crate::domain::attention::{self, Need, NeedKey, NoticeKind};
 use crate::domain::ids::{IdeaId, Oid};
 use crate::domain::state::State;
 
@@ -34,6 +34,12 @@ pub struct NeedsYou {
 /// What needs a person, most urgent first.
 pub fn needs_you(state: &State) -> Vec<NeedsYou> {
     attention::needs(state).iter().map(view).collect()
+}
+
+/// The same with what identifies each, for those who offer an answer.
+pub fn needs_with_keys(state: &State) -> Vec<(NeedKey, NeedsYou)> {
+    let needs = attention::needs(state);
+    needs.iter().map(|need| (need.key(), view(need))).collect()
 }
 
 fn view(need: &Need<'_>) -> NeedsYou {

@@ -86,6 +86,31 @@ impl Repo {
         })
     }
 
+    /// What `tip` changes since `base`, or since its first parent.
+    pub fn preview_commits(&self, base: Option<Oid>, tip: Oid) -> Result<MergePreview, GitError> {
+        let base = match base {
+            Some(base) => base,
+            None => self.first_parent(tip)?,
+        };
+        Ok(MergePreview {
+            target: base,
+            base,
+            result: tip,
+            conflicts: Vec::new(),
+            files: self.file_changes(base, tip)?,
+            patch: self.diff_trees(base, tip, &["--patch"])?,
+        })
+    }
+
+    fn first_parent(&self, commit: Oid) -> Result<Oid, GitError> {
+        let library = self.library()?;
+        let found = library.find_commit(commit);
+        let parent = found.and_then(|commit| commit.parent_id(0));
+        parent.map_err(GitError::library(format!(
+            "find the parent of {commit:.10}"
+        )))
+    }
+
     fn file_changes(&self, from: Oid, to: Oid) -> Result<Vec<FileChange>, GitError> {
         let kinds = self.diff_trees(from, to, &["--name-status", "-z"])?;
         let counts = self.diff_trees(from, to, &["--numstat", "-z"])?;

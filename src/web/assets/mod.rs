@@ -30,6 +30,7 @@ static STYLE: LazyLock<Asset> = LazyLock::new(|| {
         include_str!("own-frame.css"),
         include_str!("own-dialogs.css"),
         include_str!("own-checkpoints.css"),
+        include_str!("own-ideas.css"),
         include_str!("own-log.css"),
         include_str!("own-time.css"),
     ];
@@ -46,6 +47,7 @@ static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
         include_str!("keys.js"),
         include_str!("dialogs.js"),
         include_str!("checkpoints.js"),
+        include_str!("ideas.js"),
         include_str!("log.js"),
         include_str!("time.js"),
     ];

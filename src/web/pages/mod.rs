@@ -7,6 +7,7 @@ pub mod asked;
 pub mod checkpoints;
 mod error;
 mod ideas;
+mod needs;
 mod overview;
 mod past;
 mod swarm;
