@@ -18,6 +18,7 @@ use swarm::api::{ApiContext, Control, EventLog, ReloadError, router};
 use swarm::daemon::Accepted;
 use swarm::daemon::actor::handle::Journaled;
 use swarm::daemon::clean::Report;
+use swarm::daemon::offline::Upto;
 use swarm::daemon::testkit::Seat;
 use swarm::domain::decide;
 use swarm::domain::evolve::evolve;
@@ -42,6 +43,10 @@ struct NoLog;
 impl EventLog for NoLog {
     fn read(&self, _: u64, _: usize) -> io::Result<Vec<Journaled>> {
         Ok(vec![])
+    }
+
+    fn state_at(&self, _: Upto) -> io::Result<State> {
+        Ok(State::default())
     }
 }
 
@@ -141,7 +146,7 @@ fn new_world() -> World {
     runtime.spawn(act(seat));
     // Streams give what there is and end.
     let (_, stop) = tokio::sync::watch::channel(true);
-    let router = router(ApiContext {
+    let router = router(Arc::new(ApiContext {
         handle,
         repo_root: "/nowhere".into(),
         runs_dir: "/nowhere/runs".into(),
@@ -149,8 +154,9 @@ fn new_world() -> World {
         web_url: None,
         log: Arc::new(NoLog),
         control: Arc::new(NoControl),
+        entrance: None,
         stop,
-    });
+    }));
     World {
         runtime,
         router,

@@ -41,6 +41,7 @@ use crate::daemon::hooks::HookView;
 use crate::daemon::offline::Upto;
 use crate::daemon::review::Wanted;
 use crate::daemon::{CommandError, Handle};
+use crate::domain::evolve::evolve;
 use crate::domain::ids::CheckpointName;
 use crate::domain::state::State;
 use crate::view::{MergeDiff, TargetNow};
@@ -89,13 +90,23 @@ pub trait EventLog: Send + Sync {
 
     /// Passes the durable events after `after` and up to `upto` to `each`, oldest first, without
     /// gaps. It blocks.
-    fn scan(&self, after: u64, upto: u64, each: &mut dyn FnMut(Journaled)) -> io::Result<()>;
+    fn scan(&self, after: u64, upto: u64, each: &mut dyn FnMut(Journaled)) -> io::Result<()> {
+        let limit = usize::try_from(upto.saturating_sub(after)).unwrap_or(usize::MAX);
+        self.read(after, limit)?.into_iter().for_each(each);
+        Ok(())
+    }
 
     /// The state at a point, by a replay. It blocks.
     fn state_at(&self, upto: Upto) -> io::Result<State>;
 
     /// The same, from the state at an earlier event. It blocks.
-    fn state_from(&self, state: State, seq: u64) -> io::Result<State>;
+    fn state_from(&self, mut state: State, seq: u64) -> io::Result<State> {
+        let after = state.seq;
+        self.scan(after, seq, &mut |one| {
+            evolve(&mut state, one.seq, one.ts, &one.event);
+        })?;
+        Ok(state)
+    }
 }
 
 /// What the daemon does outside its actor.
