@@ -25,11 +25,20 @@ const COUNTED: &[&str] = &[
     "seq",
 ];
 
+/// The units of a size on the disk.
+const SIZES: &[&str] = &["B", "KiB", "MiB", "GiB", "TiB"];
+
 /// A line without what differs from run to run.
 pub fn normal(line: &str) -> String {
     let line = without_dates(&line.replace("just now", "0 s ago"));
     let mut words: Vec<String> = Vec::new();
     for word in line.split_whitespace() {
+        let unit = word.trim_end_matches([',', ')', ';', ':', '.']);
+        match words.last_mut() {
+            // What a folder takes on the disk is up to the file system.
+            Some(size) if SIZES.contains(&unit) => "#".clone_into(size),
+            _ => {}
+        }
         words.push(without_numbers(word));
     }
     for at in 0..words.len() {
@@ -276,6 +285,14 @@ mod tests {
                 "ed-001  idea-001  working  1  0 s",
             ),
             ("landed idea-001 just now", "landed idea-001 3 s ago"),
+            (
+                "verify  76.0 KiB  no agent uses it",
+                "verify  104.0 KiB  no agent uses it",
+            ),
+            (
+                "would remove 2 items, 1.5 MiB",
+                "would remove 2 items, 208.0 MiB",
+            ),
             (
                 "at byte 10003, where event 51 should be",
                 "at byte 9, where event 7 should be",
