@@ -34,7 +34,7 @@ use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::settings::Mode;
 use crate::domain::state::State;
 use crate::view::{MergeDiff, TargetNow};
-use crate::web::access::{self, Access};
+use crate::web::entry::access::{self, Access};
 use crate::web::server::Port;
 use crate::web::{self, Site};
 

@@ -4,21 +4,15 @@
 //! Invariant: the types derive their API description, so that the description matches what is sent.
 
 mod agent;
-mod baseline;
 mod checkpoints;
 pub mod describe;
-mod graph;
 pub mod history;
 mod idea;
-mod idea_list;
-mod idea_story;
 mod learnings;
 mod merge;
 mod needs_you;
-mod no_daemon;
 pub mod patch;
 mod report;
-mod report_details;
 pub mod schema;
 mod search;
 mod status;
@@ -28,27 +22,26 @@ mod train;
 mod undo;
 mod unread_messages;
 mod usage;
-mod warnings;
 
 pub use crate::domain::attention::names;
 pub use crate::domain::attention::rest::{Rest, rest};
 pub use agent::{AgentView, MessageView, agent, agents};
 pub use checkpoints::{CheckpointView, RollbackView, checkpoints, rollbacks, suggested_name};
-pub use graph::{GraphNode, GraphView, graph, graph_around};
+pub use idea::graph::{GraphNode, GraphView, graph, graph_around};
+pub use idea::list::{IdeaFilter, IdeaPage, idea_page, ideas_open_first};
+pub use idea::story::{AttemptStory, RunPurpose, RunView, idea_story, run};
 pub use idea::{IdeaDetail, IdeaView, edited, held, idea, idea_detail, ideas, status_verb};
-pub use idea_list::{IdeaFilter, IdeaPage, idea_page, ideas_open_first};
-pub use idea_story::{AttemptStory, RunPurpose, RunView, idea_story, run};
 pub use learnings::{LearningView, SourceView, learnings};
 pub use merge::{ChangedFile, MergeDiff, MergeView, merges};
 pub use needs_you::{NeedsYou, cut_off, needs_with_keys, needs_you};
-pub use no_daemon::after_a_start;
+pub use report::details::{Bump, BumpKind, bumps, on_the_way, used_by_profile, worked};
 pub use report::{
     ReportView, ReportedIdea, Stuck, all_spent, landed_at, report, spent_under_way, stuck, warned,
 };
-pub use report_details::{Bump, BumpKind, bumps, on_the_way, used_by_profile, worked};
 pub use search::{Found, search};
+pub use status::no_daemon::after_a_start;
+pub use status::warnings::{WarningView, standstills};
 pub use status::{Outside, SlotsView, StatusView, TargetNow, TargetView, count, status};
 pub use train::{MergeStep, StepState, TrainView, coming, train};
 pub use undo::{UndoView, undo};
 pub use usage::{AccountView, DayView, TokensView, UsedView, accounts, used};
-pub use warnings::{WarningView, standstills};

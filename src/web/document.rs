@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use maud::{DOCTYPE, Markup, html};
 
 use super::Site;
-use super::access;
+use super::entry::access;
 use super::moment::Moment;
 use super::touches::Touched;
 

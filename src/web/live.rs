@@ -23,12 +23,12 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::Site;
 use super::document::Fragment;
-use super::guard::Session;
 use super::moment::Moment;
 use super::pages::asked::Query;
 use super::pages::{Route, WebError, draw};
 use super::streams::{Entered, Place};
 use super::touches::{Touched, touches};
+use crate::web::entry::guard::Session;
 
 /// The shortest time between two updates.
 const BREATH: Duration = Duration::from_millis(250);

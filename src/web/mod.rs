@@ -3,10 +3,11 @@
 //!
 //! | place | does |
 //! | --- | --- |
-//! | `server`, `access`, `guard` | the TCP port, who may come in, and what every answer carries |
+//! | `server` | the TCP port |
+//! | `entry` | who may come in, and what every answer carries |
 //! | `document`, `frame`, `parts` | what a page consists of, what surrounds it, and small pieces |
 //! | `moment` | the state to show: now, or at an earlier event (`?at=`) |
-//! | `history`, `timebar`, `timeaxis` | what the log tells beyond a state; the way back in time |
+//! | `history`, `time` | what the log tells beyond a state; the way back in time |
 //! | `pages` | one file for each page: from a view to markup |
 //! | `output` | the output of runs: its lines, colours, and a search in it |
 //! | `actions` | the forms: each becomes a command of the domain |
@@ -18,12 +19,11 @@
 //! Invariant: nothing changes without a command of the domain, and every change is a POST from this
 //! very page. Text that an agent wrote reaches markup only through `html!`, which escapes it.
 
-pub mod access;
 mod actions;
 mod assets;
 mod document;
+pub mod entry;
 mod frame;
-mod guard;
 mod history;
 mod live;
 pub mod metrics;
@@ -36,8 +36,7 @@ mod parts;
 mod preferences;
 pub mod server;
 mod streams;
-mod timeaxis;
-mod timebar;
+mod time;
 mod touches;
 
 use std::path::Path;
@@ -52,7 +51,8 @@ use tokio::sync::OnceCell;
 use crate::api::ApiContext;
 use crate::config;
 use crate::view::TargetNow;
-use access::Access;
+use entry::access::{self, Access};
+use entry::guard;
 use history::Chronicle;
 use moment::Past;
 use pages::checkpoints::preview::Previews;

@@ -15,8 +15,8 @@ use axum::routing::post;
 use serde::Deserialize;
 
 use super::Site;
-use super::access::Access;
 use super::pages::Route;
+use crate::web::entry::access::Access;
 
 /// How long the cookie lives in the browser, in seconds.
 const COOKIE_LIFE: u64 = 365 * 24 * 3600;

@@ -43,7 +43,8 @@ impl Browser {
             });
             found.unwrap_or_else(|| panic!("no {name}: {}", entered.head))
         };
-        browser.path = header("location").trim_end_matches('/').to_owned();
+        let location = header("location");
+        location.trim_end_matches('/').clone_into(&mut browser.path);
         let cookie = header("set-cookie");
         cookie
             .split(';')

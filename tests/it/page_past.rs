@@ -45,7 +45,8 @@ impl Browser {
         let cookie = head
             .lines()
             .find_map(|line| line.strip_prefix("set-cookie: "));
-        browser.cookie = cookie.unwrap().split(';').next().unwrap().to_owned();
+        let cookie = cookie.unwrap().split(';').next().unwrap();
+        cookie.clone_into(&mut browser.cookie);
         browser
     }
 

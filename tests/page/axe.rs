@@ -13,7 +13,8 @@ pub fn violations(browser: &Browser<'_>) -> Vec<String> {
     let script = "const done = arguments[arguments.length - 1]; \
         axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', \
         'best-practice']}).then((found) => done(found.violations.map((one) => one.id + ': ' + \
-        one.nodes.map((node) => node.html.slice(0, 200)).join(' | '))), (error) => done([`${error}`]))";
+        one.nodes.map((node) => node.html.slice(0, 200)).join(' | '))), \
+        (error) => done([`${error}`]))";
     let found = browser.run_async(script);
     let found = found.as_array().unwrap().iter();
     found.map(|one| one.as_str().unwrap().to_owned()).collect()

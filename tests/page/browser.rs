@@ -131,14 +131,17 @@ impl<'a> Browser<'a> {
     pub fn look(&self, width: u32, height: u32, is_dark: bool) {
         let scheme = if is_dark { "dark" } else { "light" };
         let feature = json!({"name": "prefers-color-scheme", "value": scheme});
-        self.devtools("Emulation.setEmulatedMedia", json!({"features": [feature]}));
+        self.devtools(
+            "Emulation.setEmulatedMedia",
+            &json!({"features": [feature]}),
+        );
         let size = json!({"width": width, "height": height, "deviceScaleFactor": 1,
             "mobile": width < 700});
-        self.devtools("Emulation.setDeviceMetricsOverride", size);
+        self.devtools("Emulation.setDeviceMetricsOverride", &size);
     }
 
     /// A command of the browser's own protocol.
-    pub fn devtools(&self, name: &str, params: Value) -> Value {
+    pub fn devtools(&self, name: &str, params: &Value) -> Value {
         let body = json!({"cmd": name, "params": params});
         self.issue(Method::POST, "goog/cdp/execute", body)
     }
@@ -217,7 +220,7 @@ fn capabilities(sandbox: &Sandbox) -> Map<String, Value> {
     all.as_object().unwrap().clone()
 }
 
-/// A command that WebDriver itself does not have.
+/// A command that `WebDriver` itself does not have.
 #[derive(Debug)]
 struct Extension {
     method: Method,

@@ -1,4 +1,4 @@
-//! The page in a real browser: Chromium, driven through WebDriver, on a real daemon with scripted
+//! The page in a real browser: Chromium, driven through `WebDriver`, on a real daemon with scripted
 //! agents.
 //!
 //! Invariant: a test has a sandbox, a daemon and a browser of its own, and waits for conditions,
@@ -8,7 +8,7 @@
 
 mod axe;
 mod browser;
-#[allow(dead_code)] // not every test binary needs all of it
+#[allow(dead_code, unused_imports)] // not every test binary needs all of it
 #[path = "../it/harness/mod.rs"]
 mod harness;
 mod night;

@@ -14,7 +14,7 @@ use axum::routing::get;
 use sha2::{Digest as _, Sha256};
 
 use super::Site;
-use super::access::hex;
+use crate::web::entry::access::hex;
 
 /// A file under `assets/`.
 struct Asset {

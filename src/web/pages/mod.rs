@@ -173,7 +173,7 @@ pub async fn draw(
 /// document is drawn, so that its forms know what their page showed.
 pub fn new_document(site: &Site) -> String {
     let seq = site.api.handle.read(|state| state.seq);
-    format!("{seq}-{}", super::access::secret())
+    format!("{seq}-{}", crate::web::entry::access::secret())
 }
 
 /// The routes of all pages.

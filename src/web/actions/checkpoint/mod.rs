@@ -167,8 +167,8 @@ fn ask_delete(call: &Call) -> Result<Dialog, WebError> {
         back: "checkpoints".into(),
         says: html! {
             p { "Made " (when(one.created_at, now())) ", at " (commit(&one.commit)) ". Its file, its \
-                tag and the unfinished work that only it keeps go. Commits that are on a branch \
-                stay." }
+                tag and the unfinished work that only it keeps go. Commits that are on a \
+                branch stay." }
             @if let Some(rollback) = &undoes {
                 p .c-bad { "The rollback to " (rollback.to) " can then no longer be undone." }
             }

@@ -44,7 +44,7 @@ async fn ask(world: &World, address: &str) -> Response {
 fn act(
     world: &World,
     address: &str,
-    form: String,
+    form: &str,
 ) -> impl Future<Output = Response> + Send + 'static {
     let (site, query) = (State(world.site.clone()), RawQuery(None));
     let form = RawForm(format!("op=1-test&{form}").into());
@@ -82,7 +82,7 @@ async fn the_dialog_carries_what_it_shows() {
 async fn if_the_target_has_moved_nothing_happens_and_a_fresh_preview_comes() {
     for (from, to) in [(5, 1), (7, 2)] {
         let mut world = world();
-        let answer = act(&world, "rollback/mid", confirmed(from, to)).await;
+        let answer = act(&world, "rollback/mid", &confirmed(from, to)).await;
         assert_eq!(answer.status(), 409);
         let page = body(answer).await;
         assert!(page.contains("has moved since this was shown"), "{page}");
@@ -96,7 +96,7 @@ async fn what_was_shown_becomes_the_command() {
     for (resume, pause) in [("", true), ("&resume=yes", false)] {
         let mut world = world();
         let form = confirmed(7, 1) + resume;
-        let asked = tokio::spawn(act(&world, "rollback/mid", form));
+        let asked = tokio::spawn(act(&world, "rollback/mid", &form));
         let (command, answer) = world.seat.next().await.unwrap();
         let expected = Command::RollBack {
             name: checkpoint_name("mid"),
@@ -153,7 +153,7 @@ async fn a_new_checkpoint_says_what_it_will_hold() {
 #[tokio::test]
 async fn another_checkpoint_of_the_same_name_is_not_deleted() {
     let mut world = world();
-    let answer = act(&world, "checkpoint-delete/mid", "made=1".into()).await;
+    let answer = act(&world, "checkpoint-delete/mid", "made=1").await;
     assert_eq!(answer.status(), 409);
     assert!(world.seat.next().now_or_never().is_none());
 }
@@ -179,10 +179,10 @@ async fn only_what_was_shown_is_taken_back() {
     ] {
         assert!(page.contains(&words), "{words}: {page}");
     }
-    let answer = act(&world, "undo", format!("action={}", seq + 1)).await;
+    let answer = act(&world, "undo", &format!("action={}", seq + 1)).await;
     assert_eq!(answer.status(), 409);
     assert!(world.seat.next().now_or_never().is_none());
-    let asked = tokio::spawn(act(&world, "undo", format!("action={seq}")));
+    let asked = tokio::spawn(act(&world, "undo", &format!("action={seq}")));
     let (command, _) = world.seat.next().await.unwrap();
     assert_eq!(command, Command::Undo { seq, from: None });
     asked.abort();

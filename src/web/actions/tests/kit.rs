@@ -31,7 +31,7 @@ use crate::domain::state::State;
 use crate::domain::testkit::Scenario;
 use crate::domain::time::Timestamp;
 use crate::view::{MergeDiff, TargetNow};
-use crate::web::access::Access;
+use crate::web::entry::access::Access;
 use crate::web::{Site, router};
 
 /// The log, in memory, from the event after `first`.
@@ -241,7 +241,7 @@ impl World {
 
     /// Sends a form of a page that was drawn just now.
     pub(super) async fn post(&self, path: &str, form: &str) -> Answer {
-        let op = crate::web::access::secret();
+        let op = crate::web::entry::access::secret();
         let seq = self.read(|state| state.seq);
         let form = format!("op={seq}-{op}&{form}");
         self.send("POST", path, Some(&form), &[]).await

@@ -27,7 +27,7 @@ use crate::domain::ids::CheckpointName;
 use crate::domain::state::State;
 use crate::view::{MergeDiff, TargetNow};
 use crate::web::Site;
-use crate::web::access::Access;
+use crate::web::entry::access::Access;
 use crate::web::moment::Moment;
 use crate::web::pages::asked::Query;
 use crate::web::pages::{Route, WebError, draw};
@@ -181,7 +181,8 @@ async fn what_an_agent_writes_is_text_on_its_page() {
 
 #[tokio::test]
 async fn the_last_lines_come_first_and_lead_to_earlier_ones() {
-    let output: String = (1..=1_206).map(|line| format!("line {line}\n")).collect();
+    let lines: Vec<String> = (1..=1_206).map(|line| format!("line {line}\n")).collect();
+    let output = lines.concat();
     let world = World::new(output.as_bytes(), None);
     let page = world.page("").await.unwrap();
     assert!(

@@ -20,7 +20,7 @@ use crate::domain::ids::CheckpointName;
 use crate::domain::state::State;
 use crate::view::{MergeDiff, TargetNow};
 use crate::web::Site;
-use crate::web::access::Access;
+use crate::web::entry::access::Access;
 use crate::web::moment::Moment;
 use crate::web::pages::asked::Query;
 use crate::web::pages::{Route, draw};

@@ -241,8 +241,8 @@ async fn each_need_offers_its_answers() {
     let blocked = ["cancel/idea-001", "edit/idea-001", "retry/idea-001"];
     assert_eq!(verbs(&scenario).await, blocked);
     scenario.command(Command::Pause { reason: None });
-    scenario.command(Command::CancelIdea { id: idea(1) });
     scenario.add_after("two", &[idea(1)]);
+    scenario.command(Command::CancelIdea { id: idea(1) });
     let found = verbs(&scenario).await;
     let in_vain = ["cancel/idea-002", "edit/idea-002", "retry/idea-001"];
     assert!(

@@ -287,7 +287,8 @@ fn landings(drawing: &Drawing<'_>, view: &View) -> Markup {
                     tbody { @for one in &view.landed { tr #{ "landed-" (one.id) } {
                         td .num.dim { (when(one.at, now)) }
                         td .full {
-                            a .t.two href=(drawing.link(&format!("ideas/{}", one.id))) { (one.text) }
+                            @let idea = format!("ideas/{}", one.id);
+                            a .t.two href=(drawing.link(&idea)) { (one.text) }
                         }
                         td .nw { span .id { (one.id) } }
                         td { (commit(&one.commit)) }

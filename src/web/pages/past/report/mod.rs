@@ -148,7 +148,8 @@ fn page(drawing: &Drawing<'_>, view: &View) -> Page {
             aside .rail aria-label="What it took" {
                 (drawing.fragment("f-report-spent", touched, &rail::spent(view)))
                 (drawing.fragment("f-report-bumps", touched, &rail::bumps(view)))
-                (drawing.fragment("f-report-found", Touched::LEARNINGS, &rail::found(drawing, view)))
+                @let found = rail::found(drawing, view);
+                (drawing.fragment("f-report-found", Touched::LEARNINGS, &found))
             }
         }
     };

@@ -10,7 +10,7 @@ use crate::web::document::{Drawing, Page, Place};
 use crate::web::pages::asked::Ready;
 use crate::web::pages::past::{READING, pick};
 use crate::web::parts::{clock, local, look, many, span, tinted};
-use crate::web::timeaxis::ticks;
+use crate::web::time::axis::ticks;
 use crate::web::touches::Touched;
 
 impl Ready for View {

@@ -15,7 +15,7 @@ use crate::view::describe::{self, Interest};
 use crate::view::history::{History, LaneBy, MarkKind, Told, told};
 use crate::web::pages::WebError;
 use crate::web::pages::asked::{Asked, Query};
-use crate::web::timebar::words;
+use crate::web::time::bar::words;
 use lanes::{Known, LaneView, Window};
 
 /// Lanes on a page.

@@ -172,7 +172,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// 244 random bits.
-pub(super) fn secret() -> String {
+pub(in crate::web) fn secret() -> String {
     format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple())
 }
 
@@ -181,7 +181,7 @@ fn hash(text: &str) -> String {
 }
 
 /// Bytes in hex.
-pub(super) fn hex(bytes: &[u8]) -> String {
+pub(in crate::web) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         text.extend(
             [byte >> 4, byte & 15].map(|half| char::from(b"0123456789abcdef"[usize::from(half)])),

@@ -2,17 +2,10 @@
 //!
 //! Invariant: its counts come from the same views as the command line's.
 
+mod past;
+
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::Site;
-use super::assets::{self, TabIcon};
-use super::document::{Drawing, Page, Place, encoded};
-use super::pages::Route;
-use super::palette;
-use super::parts::{commands, icon, local, phase, tinted};
-use super::preferences::{self, Theme};
-use super::timebar::{Shown, time_bar};
-use super::touches::Touched;
 use crate::domain::ids::CheckpointName;
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::settings::Mode;
@@ -20,9 +13,18 @@ use crate::domain::state::State;
 use crate::domain::state::checkpoint::RollbackStep;
 use crate::domain::time::Timestamp;
 use crate::view::{self, TargetNow, WarningView};
+use crate::web::Site;
+use crate::web::assets::{self, TabIcon};
+use crate::web::document::{Drawing, Page, Place, encoded};
+use crate::web::pages::Route;
+use crate::web::palette;
+use crate::web::parts::{commands, icon, phase, tinted};
+use crate::web::preferences::{self, Theme};
+use crate::web::time::bar::{Shown, time_bar};
+use crate::web::touches::Touched;
 
 /// The icons that [`icon`] refers to.
-const ICONS: &str = include_str!("assets/icons.svg");
+const ICONS: &str = include_str!("../assets/icons.svg");
 
 /// Written in full: the short form of htmx would make the list of attributes a string.
 const HTMX: &str = concat!(
@@ -72,7 +74,7 @@ impl FrameView {
             train: state.queue.len(),
             checkpoints: state.checkpoints.len(),
             learnings: state.learnings.len(),
-            spent_today: today.and_then(|used| super::parts::dollars(&view::used(used))),
+            spent_today: today.and_then(|used| crate::web::parts::dollars(&view::used(used))),
             budget_today: budget.map(|budget| format!("${:.2}", budget.dollars())),
             checkpoint: state
                 .checkpoints
@@ -150,7 +152,7 @@ pub fn document(drawing: &Drawing<'_>, page: &Page, view: &FrameView) -> Markup 
                 (header(drawing, view))
                 (navigation(drawing, page.place, view))
                 main #main tabindex="-1" {
-                    (past_bar(drawing, view))
+                    (past::bar(drawing, view))
                     (connection())
                     (drawing.fragment("f-notices", Touched::STATUS, &notices(view)))
                     (drawing.fragment(
@@ -448,33 +450,5 @@ fn navigation(drawing: &Drawing<'_>, here: Place, view: &FrameView) -> Markup {
         | Touched::LEARNINGS;
     html! {
         nav .side aria-label="Pages" { (drawing.fragment("f-nav", touched, &lists)) }
-    }
-}
-
-fn past_bar(drawing: &Drawing<'_>, view: &FrameView) -> Markup {
-    if !drawing.moment.is_past() {
-        return html! {};
-    }
-    let since = view.last_seq.saturating_sub(view.seq);
-    let is_kept = |name: &&CheckpointName| {
-        let handle = &drawing.site.api.handle;
-        handle.read(|state| state.checkpoints.contains_key(*name))
-    };
-    html! {
-        div .pastbar role="status" {
-            (icon("clock"))
-            span {
-                b { "You are looking at " (local(view.at, "%Y-%m-%d %H:%M:%S")) "." }
-                " Nothing can be changed here. "
-                @if since == 1 { "1 event has" } @else { (since) " events have" }
-                " happened since."
-            }
-            @if let Some(name) = view.checkpoint.as_ref().filter(is_kept) {
-                a .b href=(drawing.live_link(&format!("do/rollback/{name}"))) data-dialog {
-                    "Roll back to " (name) "…"
-                }
-            }
-            a .b href=(drawing.live_link(&drawing.path)) { "Back to now" }
-        }
     }
 }

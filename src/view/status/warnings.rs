@@ -4,7 +4,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::TargetNow;
-use super::status::warnings;
+use super::warnings;
 use crate::domain::state::{State, Warning};
 use crate::domain::time::Timestamp;
 use crate::domain::warning::WarningKind;
@@ -27,7 +27,7 @@ pub struct WarningView {
 
 impl WarningView {
     /// A warning without commands.
-    pub(super) fn new(kind: &'static str, message: impl Into<String>) -> Self {
+    pub(in crate::view) fn new(kind: &'static str, message: impl Into<String>) -> Self {
         Self {
             kind,
             message: message.into(),
@@ -36,7 +36,7 @@ impl WarningView {
     }
 
     /// Adds a command.
-    pub(super) fn command(mut self, command: impl Into<String>) -> Self {
+    pub(in crate::view) fn command(mut self, command: impl Into<String>) -> Self {
         self.commands.push(command.into());
         self
     }
@@ -51,7 +51,7 @@ impl WarningView {
 }
 
 /// The warnings of the log, of the wanted kinds.
-pub(super) fn raised(
+pub(in crate::view) fn raised(
     state: &State,
     wanted: impl Fn(Option<WarningKind>) -> bool,
 ) -> impl Iterator<Item = WarningView> {

@@ -7,12 +7,12 @@ use std::fmt::Write as _;
 
 use maud::{Markup, html};
 
-use super::document::Drawing;
-use super::parts::{icon, local, many, tinted};
-use super::timeaxis::ticks;
-use super::touches::Touched;
+use super::axis::ticks;
 use crate::domain::time::Timestamp;
 use crate::view::history::{Column, History, Mark, MarkKind};
+use crate::web::document::Drawing;
+use crate::web::parts::{icon, local, many, tinted};
+use crate::web::touches::Touched;
 
 /// Parts of the histogram.
 const COLUMNS: usize = 120;

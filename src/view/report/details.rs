@@ -1,15 +1,15 @@
 //! What a report adds for the page: what went wrong on the way, and who spent what.
 //!
-//! Invariant: the sums are those of [`report`](super::report::report), split by profile.
+//! Invariant: the sums are those of [`report`](super::report), split by profile.
 
 use std::collections::BTreeMap;
 
-use super::usage::{self, UsedView};
 use crate::domain::ids::{AgentId, IdeaId, ProfileName};
 use crate::domain::state::undo::Action;
 use crate::domain::state::{AttemptEnd, State};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
+use crate::view::usage::{self, UsedView};
 
 /// Kinds of things that go wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,7 +2,7 @@
 //!
 //! Invariant: every suggested command works as typed.
 
-use super::NeedsYou;
+use crate::view::NeedsYou;
 
 /// The prefixes of commands that need a daemon.
 const NEED_A_DAEMON: [&str; 2] = ["swarm resume", "swarm agent "];

@@ -3,12 +3,12 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::WarningView;
 use crate::domain::attention::{baseline_failure, baseline_output};
 use crate::domain::ids::Oid;
 use crate::domain::settings::BaselineMode;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
+use crate::view::WarningView;
 
 /// The check of the untouched target that is running now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
@@ -29,7 +29,7 @@ pub struct BaselineView {
 }
 
 /// The check of the untouched target that is running now.
-pub(super) fn running(state: &State) -> Option<BaselineView> {
+pub(in crate::view) fn running(state: &State) -> Option<BaselineView> {
     let check = state.swarm.baseline.checking.as_ref()?;
     Some(BaselineView {
         commit: check.commit.clone(),
@@ -43,7 +43,7 @@ const NO_QUALITY_COMMANDS: &str = "no quality command is configured, so swarm ch
     before work lands; add your project's commands to qualityCommands in .swarm/config.json";
 
 /// Warnings that hold nothing up.
-pub(super) fn warnings(state: &State) -> Vec<WarningView> {
+pub(in crate::view) fn warnings(state: &State) -> Vec<WarningView> {
     let Some(settings) = state.settings.as_deref() else {
         return Vec::new();
     };

@@ -1,8 +1,8 @@
 //! What happened to an idea, attempt by attempt, as far as the state has it.
 
-use super::agent::{AgentView, agent};
 use crate::domain::ids::{AgentId, IdeaId, RunId};
 use crate::domain::state::State;
+use crate::view::agent::{AgentView, agent};
 
 /// What a run was for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
-use super::idea::{IdeaView, with_usage};
+use super::{IdeaView, with_usage};
 use crate::domain::ids::{AgentId, IdeaId, ProfileName};
 use crate::domain::scheduling;
 use crate::domain::state::{Idea, IdeaStatus, MergeEntry, State};
@@ -146,8 +146,8 @@ mod tests {
         state([bread, cake, tart])
     }
 
-    fn found(filter: IdeaFilter) -> Vec<String> {
-        let page = idea_page(&ideas(), &filter, 0, 10);
+    fn found(filter: &IdeaFilter) -> Vec<String> {
+        let page = idea_page(&ideas(), filter, 0, 10);
         assert_eq!(page.found, page.ideas.len());
         page.ideas.iter().map(|idea| idea.id.to_string()).collect()
     }
@@ -157,32 +157,32 @@ mod tests {
         let none = IdeaFilter::default;
         let cake = || Some("cake".to_owned());
         assert_eq!(
-            found(IdeaFilter {
+            found(&IdeaFilter {
                 text: cake(),
                 ..none()
             }),
             ["idea-002"]
         );
         let tag = Some("text".to_owned());
-        assert_eq!(found(IdeaFilter { tag, ..none() }), ["idea-001"]);
+        assert_eq!(found(&IdeaFilter { tag, ..none() }), ["idea-001"]);
         assert_eq!(
-            found(IdeaFilter {
+            found(&IdeaFilter {
                 held: true,
                 ..none()
             }),
             ["idea-002"]
         );
         assert_eq!(
-            found(IdeaFilter {
+            found(&IdeaFilter {
                 review: true,
                 ..none()
             }),
             ["idea-003"]
         );
         let profile = "ed".parse().ok();
-        assert_eq!(found(IdeaFilter { profile, ..none() }), ["idea-003"]);
+        assert_eq!(found(&IdeaFilter { profile, ..none() }), ["idea-003"]);
         let status = Some(IdeaStatus::Done);
-        assert_eq!(found(IdeaFilter { status, ..none() }), ["idea-001"]);
+        assert_eq!(found(&IdeaFilter { status, ..none() }), ["idea-001"]);
     }
 
     #[test]

@@ -18,11 +18,11 @@ use axum::routing::get;
 use maud::html;
 use serde::Deserialize;
 
-use super::Site;
 use super::access::Access;
-use super::document::bare;
-use super::preferences::{self, Preferences};
 use crate::api::ApiError;
+use crate::web::Site;
+use crate::web::document::bare;
+use crate::web::preferences::{self, Preferences};
 
 /// `style-src` and `script-src` name no inline code: there is none.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \

@@ -1,16 +1,20 @@
 //! Ideas: `swarm idea list`, `swarm idea show`.
 
+pub(super) mod graph;
+pub(super) mod list;
+pub(super) mod story;
+
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::merge::{MergeView, merge};
-use super::needs_you::{NeedsYou, needs_you};
-use super::usage::UsedView;
-use super::{schema, usage};
 use crate::domain::attention::worktree_path;
 use crate::domain::ids::{AgentId, IdeaId, Oid, ProfileName};
 use crate::domain::state::{Audit, Idea, IdeaStatus, State};
 use crate::domain::time::Timestamp;
+use crate::view::merge::{MergeView, merge};
+use crate::view::needs_you::{NeedsYou, needs_you};
+use crate::view::usage::UsedView;
+use crate::view::{schema, usage};
 
 /// One idea.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
@@ -146,7 +150,7 @@ pub fn ideas(state: &State, status: Option<IdeaStatus>) -> Vec<IdeaView> {
     list
 }
 
-pub(super) fn with_usage(id: &IdeaId, this: &Idea) -> IdeaView {
+pub(in crate::view) fn with_usage(id: &IdeaId, this: &Idea) -> IdeaView {
     IdeaView {
         used: usage::any_used(&this.used),
         ..idea(id, this)

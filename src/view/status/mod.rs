@@ -1,22 +1,26 @@
 //! The swarm at a glance: `swarm status`.
 
+pub(super) mod baseline;
+pub(super) mod no_daemon;
+pub(super) mod warnings;
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::agent::{AgentView, live_agent};
-use super::baseline::{self, BaselineView};
-use super::merge::{MergeView, merges};
-use super::needs_you::{NeedsYou, cut_off, needs_you};
-use super::no_daemon::after_a_start;
-use super::usage::{AccountView, DayView, accounts};
-use super::{Rest, WarningView, rest, schema, unread_messages, usage, warnings};
 use crate::domain::ids::{AgentId, IdeaId, Oid};
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::settings::Mode;
 use crate::domain::state::{IdeaStatus, State};
 use crate::domain::time::Timestamp;
+use crate::view::agent::{AgentView, live_agent};
+use crate::view::merge::{MergeView, merges};
+use crate::view::needs_you::{NeedsYou, cut_off, needs_you};
+use crate::view::usage::{AccountView, DayView, accounts};
+use crate::view::{Rest, WarningView, rest, schema, unread_messages, usage};
+use baseline::BaselineView;
+use no_daemon::after_a_start;
 
 /// The swarm at a glance.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
@@ -214,7 +218,7 @@ fn still_running(left: &[(AgentId, IdeaId)]) -> Option<WarningView> {
     })
 }
 
-pub(super) fn warnings(
+pub(in crate::view) fn warnings(
     state: &State,
     now: &TargetNow,
     stalled: Option<(Timestamp, String)>,

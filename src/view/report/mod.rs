@@ -1,15 +1,18 @@
 //! What happened since some time: `swarm report`.
 
+pub(super) mod details;
+
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::usage::{self, AccountView, UsedView, accounts, any_used};
-use super::{NeedsYou, WarningView, baseline, needs_you, schema, unread_messages, warnings};
 use crate::domain::ids::{AgentId, IdeaId, Oid};
 use crate::domain::state::{Idea, IdeaStatus, LANDED, State};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
 use crate::domain::warning::WarningKind;
+use crate::view::status::{baseline, warnings};
+use crate::view::usage::{self, AccountView, UsedView, accounts, any_used};
+use crate::view::{NeedsYou, WarningView, needs_you, schema, unread_messages};
 
 /// What happened since some time.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]

@@ -2,8 +2,8 @@
 
 use jiff::tz::TimeZone;
 
-use super::parts::local;
 use crate::domain::time::Timestamp;
+use crate::web::parts::local;
 
 const SECOND: i64 = 1_000;
 const MINUTE: i64 = 60 * SECOND;
