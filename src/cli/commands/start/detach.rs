@@ -51,6 +51,9 @@ pub(super) fn run(args: &Start, repo: &Repo, context: &mut Context) -> Result<()
         .output
         .note("the daemon is running in the background");
     context.output.next_step("see what it does: swarm status");
+    if !args.no_web {
+        context.output.next_step("see it in a browser: swarm open");
+    }
     context.output.next_step("stop it: swarm stop");
     if let Some(reason) = paused(repo) {
         context.output.note(describe::paused_for(&reason));
