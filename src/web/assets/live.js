@@ -129,10 +129,17 @@
     show('gone', is && !isSignedOut);
     show('signed-out', isSignedOut);
     document.documentElement.toggleAttribute('data-gone', is);
-    const changing = document.querySelectorAll('form[method=post], a[data-dialog]');
-    changing.forEach((element) => { element.inert = is; });
+    // What acts is out of reach. Fields are not: whoever types keeps the focus and the caret.
+    const acting = document.querySelectorAll('form[method=post] button, a[data-dialog]');
+    acting.forEach((element) => { element.inert = is && element !== document.activeElement; });
   };
-  document.addEventListener('htmx:sse:error', ({ detail }) => setGone(true, detail.status));
+  document.addEventListener('htmx:sse:error', ({ detail: { connection, status } }) => {
+    setGone(true, status);
+    if (status || !connection) return;
+    // A daemon that is away is asked each second: on the same machine that costs nothing.
+    connection.attempt = Math.min(connection.attempt, 1);
+    connection.config.reconnectDelay = 500;
+  });
   document.addEventListener('htmx:sse:after:connection', ({ detail }) => {
     if (detail.connection.status === 200) setGone(false);
   });
