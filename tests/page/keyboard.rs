@@ -100,7 +100,8 @@ fn missed_by_tab(browser: &Browser<'_>) -> Value {
         const all = room.querySelectorAll('a[href], button, textarea, select, summary, \
             input:not([type=hidden]):not([type=radio])'); \
         return [...all].filter((one) => one.tabIndex >= 0 && !one.disabled \
-            && !one.closest('[inert]') && one.checkVisibility({visibilityProperty: true}) && !reached.has(one)) \
+            && !one.closest('[inert]') && one.checkVisibility({visibilityProperty: true}) \
+            && !reached.has(one)) \
             .map((one) => one.outerHTML.slice(0, 200)) \
             .concat(covered.map((one) => `covered: ${one}`))",
     )
