@@ -188,7 +188,7 @@ impl<'a> Browser<'a> {
     /// Opens one more window; commands go to it.
     pub fn open_window(&self) -> WindowHandle {
         let opened = self.runtime.block_on(self.client.new_window(false));
-        let handle: WindowHandle = opened.unwrap().handle.try_into().unwrap();
+        let handle = opened.unwrap().handle;
         self.switch(&handle);
         handle
     }

@@ -4,11 +4,12 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use swarm::crash;
 
 use crate::browser::{self, Browser, ENTER, ESCAPE};
 use crate::harness::{Daemon, PATIENCE, Sandbox};
+use crate::night;
 
 /// How soon after the daemon answers again a tab must be live again.
 const RECOVERY: Duration = Duration::from_secs(2);
@@ -238,21 +239,16 @@ impl<'a> Stage<'a, '_> {
         assert!(self.times(action) <= 1, "{}", action.name);
 
         let daemon = start(sandbox, point);
-        let seq = sandbox.log().last().unwrap().seq;
-        let begun = Instant::now();
-        let is_live = format!(
-            "document.getElementById('gone').hidden \
-             && Number(document.querySelector('.time input[type=range]').max) >= {seq}"
-        );
-        browser.wait("the tab to be live again", &is_live);
-        let took = begun.elapsed();
+        let seq = night::last_seq(sandbox);
+        let took = self.recovery(action, seq);
         assert!(took < RECOVERY, "{}: {took:?}", action.name);
         self.assert_kept(action);
 
         browser.keys(ENTER);
         let is_answered = "!window.isOld || document.querySelector('[data-go]') \
              || [...document.querySelectorAll('.refused')] \
-                .some((box) => !box.textContent.includes('did not answer'))";
+                .some((box) => !box.textContent.includes('did not answer')) \
+             || document.querySelector('dialog input:invalid')";
         browser.wait("the answer to the repeated form", is_answered);
         sandbox.wait_for(&format!("{} to be done", action.name), || {
             (self.times(action) > 0).then_some(())
@@ -260,6 +256,34 @@ impl<'a> Stage<'a, '_> {
         self.settle(action);
         assert_eq!(self.times(action), 1, "{} at {point}", action.name);
         (daemon, took)
+    }
+
+    /// How long the tab takes until it shows this event.
+    fn recovery(&self, action: &Action, seq: u64) -> Duration {
+        let begun = Instant::now();
+        loop {
+            let [is_gone, shown, stream] = self.state();
+            if is_gone == json!(false) && shown.as_u64() >= Some(seq) {
+                return begun.elapsed();
+            }
+            let name = action.name;
+            let is_late = begun.elapsed() > PATIENCE;
+            assert!(
+                !is_late,
+                "{name}: gone: {is_gone}, event {shown} of {seq}, {stream}"
+            );
+        }
+    }
+
+    /// Whether the tab says that the daemon is away, the last event that it shows, its stream.
+    fn state(&self) -> [Value; 3] {
+        let state = self.browser.run(
+            "const sse = document.getElementById('stream')?._htmx?.sse; \
+            return [!document.getElementById('gone').hidden, \
+                Number(document.querySelector('.time input[type=range]').max), \
+                sse ? `attempt ${sse.attempt}, ${sse.status}, at ${sse.lastEventId}` : 'no stream']",
+        );
+        serde_json::from_value(state).unwrap()
     }
 
     /// Opens the page and its form, types, and goes to the button that acts.
@@ -294,7 +318,7 @@ impl<'a> Stage<'a, '_> {
     /// How often the log says that it was done.
     fn times(&self, action: &Action) -> usize {
         let all = self.sandbox.logged(action.kind);
-        let its = |data: &serde_json::Value| data.to_string().contains(action.mark);
+        let its = |data: &Value| data.to_string().contains(action.mark);
         all.iter().filter(|event| its(&event.data)).count()
     }
 

@@ -9,12 +9,16 @@ use serde_json::{Value, json};
 
 use crate::browser::{self, Browser, ESCAPE};
 use crate::harness::{Daemon, Sandbox};
+use crate::night;
 
 /// Events that happen on each page, half of them while somebody types.
 const EVENTS: usize = 1_000;
 
 /// Ideas that are held and released, again and again.
 const IDEAS: usize = 60;
+
+/// What somebody types.
+const TEXT: &str = "what a person types";
 
 /// The agent that prints lines all the time.
 const TALKING: &str = ": >\"$OUT/work.here\"; n=0; while [ ! -e \"$OUT/work.go\" ]; do n=$((n+1)); \
@@ -27,6 +31,9 @@ struct Live {
     link: Option<&'static str>,
     field: &'static str,
 }
+
+/// Pages with something to open.
+const FOLDED: [&str; 3] = ["", "ideas/idea-002?tab=changes", "report"];
 
 const PAUSE: Option<&str> = Some("header a[data-dialog][href$='do/pause']");
 
@@ -84,8 +91,12 @@ fn busy_night(sandbox: &Sandbox) -> Daemon<'_> {
         let name = format!("checkpoint-{number}");
         sandbox.swarm(&["checkpoint", "create", &name]).ok();
     }
-    let doing = "for n in 1 2 3 4 5 6 7 8 9; do write $n.txt x; done; commit; say COMPLETE";
-    let review = sandbox.idea_with(doing, &["--review"]);
+    // Its text is so long that the page folds it.
+    let doing = format!(
+        "for n in 1 2 3 4 5 6 7 8 9; do write $n.txt x; done; true {}; commit; say COMPLETE",
+        "words ".repeat(100)
+    );
+    let review = sandbox.idea_with(&doing, &["--review"]);
     sandbox.wait_idea(&review, "merging");
     sandbox.idea("say BLOCKED:there is no database");
     sandbox.wait_needs_you("blocked");
@@ -137,7 +148,7 @@ fn during(sandbox: &Sandbox, browser: &Browser<'_>, act: impl FnOnce(&AtomicUsiz
         scope.spawn(|| play(sandbox, &played));
         act(&played);
     });
-    let seq = sandbox.log().last().unwrap().seq;
+    let seq = night::last_seq(sandbox);
     let caught_up =
         format!("Number(document.getElementById('stream')._htmx.sse.lastEventId) >= {seq}");
     browser.wait("the page to show the last event", &caught_up);
@@ -196,10 +207,11 @@ fn type_during_events(sandbox: &Sandbox, browser: &Browser<'_>, live: &Live) {
     // The focus may have moved the page.
     browser.run("window.marker = document.elementFromPoint(400, 250)");
     let before = browser.run(HANDS);
-    let text = "what a person types";
+    let is_open = before["open"] == json!(true);
+    assert_eq!(is_open, FOLDED.contains(&live.page), "/{}", live.page);
     during(sandbox, browser, |played| {
-        for (index, letter) in text.chars().enumerate() {
-            let due = index * (EVENTS / 2) / (2 * text.len());
+        for (index, letter) in TEXT.chars().enumerate() {
+            let due = index * (EVENTS / 2) / (2 * TEXT.len());
             sandbox.wait_for("some events", || {
                 (played.load(Ordering::Relaxed) >= due).then_some(())
             });
@@ -209,7 +221,7 @@ fn type_during_events(sandbox: &Sandbox, browser: &Browser<'_>, live: &Live) {
     });
     let after = browser.run(HANDS);
     let page = live.page;
-    assert_eq!(after["value"], json!(text), "/{page}");
+    assert_eq!(after["value"], json!(TEXT), "/{page}");
     assert_eq!(after["caret"], json!(4), "/{page}");
     assert_eq!(after["focus"], json!(true), "/{page}");
     assert_eq!(after["open"], before["open"], "/{page}");
@@ -234,6 +246,11 @@ fn read_during_events(sandbox: &Sandbox, browser: &Browser<'_>, live: &Live) {
     assert!(before["top"].is_number(), "/{}: {before}", live.page);
     during(sandbox, browser, |_| {});
     assert_eq!(browser.run(HANDS), before, "/{}", live.page);
+    if live.link.is_none() {
+        let script = "return document.querySelector(arguments[0])?.value";
+        let typed = browser.run_with(script, vec![json!(live.field)]);
+        assert_eq!(typed, json!(TEXT), "/{}", live.page);
+    }
     browser.run("getSelection().removeAllRanges()");
 }
 

@@ -66,3 +66,11 @@ pub fn evening(sandbox: &Sandbox) -> Daemon<'_> {
     sandbox.idea("say COMPLETE");
     daemon
 }
+
+/// The last event that changed anything: a mark, which only says that all before it is on disk,
+/// reaches no page.
+pub fn last_seq(sandbox: &Sandbox) -> u64 {
+    let log = sandbox.log();
+    let mut latest = log.iter().rev();
+    latest.find(|event| event.kind != "mark").unwrap().seq
+}
