@@ -70,6 +70,14 @@ fn the_tab_key_reaches_everything_and_is_trapped_nowhere() {
         assert_eq!(missed, json!([]), "not reached in {path}");
         leave(&browser, &link);
     }
+    // What has the focus may go away with a live update: the focus stays near.
+    let link = "a[data-dialog][href$='do/stop-agent/ed-006']";
+    browser.tab_to(link);
+    sandbox.swarm(&["agent", "stop", "ed-006"]).ok();
+    let is_gone = format!("!document.querySelector({})", json!(link));
+    browser.wait("the link to go", &is_gone);
+    let is_near = "document.activeElement.closest('#f-agent-head')";
+    browser.wait("the focus near the link", is_near);
     drop(browser);
     sandbox.release("work");
     daemon.stop();

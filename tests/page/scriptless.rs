@@ -49,7 +49,7 @@ fn every_page_can_be_read_without_script() {
     }
     // Every page, and the search, can be reached by links.
     browser.go("");
-    browser.click("header a[data-palette]");
+    press(&browser, "header a[data-palette]");
     browser.fill("main input[name=q]", "idea-003");
     browser.keys(browser::ENTER);
     browser.wait(
@@ -84,6 +84,16 @@ fn everything_can_be_done_without_script() {
     daemon.stop();
 }
 
+/// Clicks on what leads to another page, and waits for that.
+fn press(browser: &Browser<'_>, selector: &str) {
+    browser.run("window.isOld = true");
+    browser.click(selector);
+    browser.wait(
+        "the next page",
+        "!window.isOld && document.readyState === 'complete'",
+    );
+}
+
 /// The address below the pages' path.
 fn place(browser: &Browser<'_>) -> String {
     let path = browser.run("return location.href.slice(location.origin.length)");
@@ -101,13 +111,13 @@ fn data(sandbox: &Sandbox, kind: &str) -> Value {
 
 fn pause_and_resume(sandbox: &Sandbox, browser: &Browser<'_>) {
     browser.go("train");
-    browser.click("header a[href$='do/pause']");
+    press(browser, "header a[href$='do/pause']");
     browser.fill("main #why", "it is late");
-    browser.click("main button.pri");
+    press(browser, "main button.pri");
     browser.wait_text("it is late");
     assert_eq!(place(browser), "train");
     assert_eq!(data(sandbox, "pauseSet")["reason"], "it is late");
-    browser.click("header form[action$='do/resume'] button");
+    press(browser, "header form[action$='do/resume'] button");
     browser.wait(
         "the end of the pause",
         "document.querySelector('header a[href$=\"do/pause\"]')",
@@ -117,32 +127,32 @@ fn pause_and_resume(sandbox: &Sandbox, browser: &Browser<'_>) {
 
 fn ideas(sandbox: &Sandbox, browser: &Browser<'_>) {
     browser.go("ideas");
-    browser.click("header a[href$='ideas/add']");
+    press(browser, "header a[href$='ideas/add']");
     browser.fill("main #text", "A page with the hours\n\nDO: say COMPLETE");
-    browser.click("main button.pri");
+    press(browser, "main button.pri");
     browser.wait_text("A page with the hours");
     assert_eq!(place(browser), "ideas/idea-008");
-    browser.click("form[action$='do/hold/idea-008'] button");
-    browser.click("form[action$='do/unhold/idea-008'] button");
+    press(browser, "form[action$='do/hold/idea-008'] button");
+    press(browser, "form[action$='do/unhold/idea-008'] button");
     data(sandbox, "ideaUnheld");
-    browser.click("main a[href$='do/edit/idea-008']");
+    press(browser, "main a[href$='do/edit/idea-008']");
     browser.fill("main #priority", "7");
-    browser.click("main button.pri");
+    press(browser, "main button.pri");
     sandbox.wait_for("the new priority", || {
         (sandbox.show("idea-008")["priority"] == json!(7)).then_some(())
     });
     browser.go("ideas/idea-008");
-    browser.click("main a[href$='do/cancel/idea-008']");
+    press(browser, "main a[href$='do/cancel/idea-008']");
     // What leaves everything as it is leads back.
-    browser.click("main [data-close]");
+    press(browser, "main [data-close]");
     browser.wait_text("A page with the hours");
-    browser.click("main a[href$='do/cancel/idea-008']");
-    browser.click("main button.danger");
+    press(browser, "main a[href$='do/cancel/idea-008']");
+    press(browser, "main button.danger");
     sandbox.wait_idea("idea-008", "cancelled");
     // The same for several at once.
     browser.go("ideas");
     browser.click("#pick-idea-007");
-    browser.click("form[action$='do/bulk'] button[value=hold]");
+    press(browser, "form[action$='do/bulk'] button[value=hold]");
     sandbox.wait_for("idea-007 to be held", || {
         (sandbox.show("idea-007")["held"] == json!(true)).then_some(())
     });
@@ -151,12 +161,12 @@ fn ideas(sandbox: &Sandbox, browser: &Browser<'_>) {
 
 fn reviews(sandbox: &Sandbox, browser: &Browser<'_>) {
     browser.go("ideas/idea-003?tab=changes");
-    browser.click("form[action$='do/approve/idea-003'] button");
+    press(browser, "form[action$='do/approve/idea-003'] button");
     sandbox.wait_idea("idea-003", "done");
     browser.go("ideas/idea-004?tab=changes");
-    browser.click("#review a[href$='do/reject/idea-004']");
+    press(browser, "#review a[href$='do/reject/idea-004']");
     browser.fill("main #why", "Name it better\nand say why");
-    browser.click("main button.pri");
+    press(browser, "main button.pri");
     let why = data(sandbox, "mergeRejected");
     assert_eq!(why["why"], "Name it better\nand say why", "{why}");
     browser.wait(
@@ -168,43 +178,43 @@ fn reviews(sandbox: &Sandbox, browser: &Browser<'_>) {
 fn agents(sandbox: &Sandbox, browser: &Browser<'_>) {
     browser.go("");
     browser.fill("#answer-ed-005", "Blue");
-    browser.click("form[action$='do/say/ed-005'] button");
+    press(browser, "form[action$='do/say/ed-005'] button");
     assert_eq!(data(sandbox, "messageQueued")["text"], "Blue");
     browser.go("agents/ed-006");
     browser.fill("#say", "Leave the footer alone");
-    browser.click("form[action$='do/say/ed-006'] button");
+    press(browser, "form[action$='do/say/ed-006'] button");
     sandbox.wait_for("the message", || {
         (data(sandbox, "messageQueued")["text"] == "Leave the footer alone").then_some(())
     });
-    browser.click("main a[href$='do/intervene/ed-006']");
-    browser.click("main a[href$='do/redirect/ed-006']");
-    browser.click("main button.danger");
+    press(browser, "main a[href$='do/intervene/ed-006']");
+    press(browser, "main a[href$='do/redirect/ed-006']");
+    press(browser, "main button.danger");
     assert_eq!(data(sandbox, "agentRedirected")["agent"], "ed-006");
 }
 
 fn checkpoints(sandbox: &Sandbox, browser: &Browser<'_>) {
     browser.go("checkpoints");
-    browser.click("main a[href$='do/checkpoint']");
+    press(browser, "main a[href$='do/checkpoint']");
     browser.fill("main #checkpoint-name", "by-hand");
-    browser.click("main button.pri");
+    press(browser, "main button.pri");
     browser.wait(
         "the checkpoint",
         "document.getElementById('checkpoint-by-hand')",
     );
-    browser.click("a[href$='do/rollback/base']");
-    browser.click("main button.danger");
+    press(browser, "a[href$='do/rollback/base']");
+    press(browser, "main button.danger");
     data(sandbox, "rolledBack");
     assert_eq!(sandbox.idea_status("idea-003"), "pending");
     browser.go("checkpoints");
-    browser.click("a[href$='do/undo']");
-    browser.click("main button.danger");
+    press(browser, "a[href$='do/undo']");
+    press(browser, "main button.danger");
     sandbox.wait_for("the undo", || {
         (sandbox.logged("rolledBack").len() == 2).then_some(())
     });
     assert_eq!(sandbox.idea_status("idea-003"), "done");
     browser.go("checkpoints");
-    browser.click("a[href$='do/checkpoint-delete/by-hand']");
-    browser.click("main button.danger");
+    press(browser, "a[href$='do/checkpoint-delete/by-hand']");
+    press(browser, "main button.danger");
     browser.wait(
         "it to be gone",
         "!document.getElementById('checkpoint-by-hand')",
@@ -213,7 +223,7 @@ fn checkpoints(sandbox: &Sandbox, browser: &Browser<'_>) {
 
 fn preferences(browser: &Browser<'_>) {
     browser.go("settings");
-    browser.click("button[name=theme][value=dark]");
+    press(browser, "button[name=theme][value=dark]");
     browser.wait(
         "the dark theme",
         "document.documentElement.dataset.theme === 'dark'",

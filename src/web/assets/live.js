@@ -70,7 +70,10 @@
 
   // A row in hand stays where it is on the screen, whatever grows above it.
   let anchor = null;
+  let focused = null;
   document.addEventListener('htmx:before:swap', () => {
+    const element = document.activeElement;
+    focused = { element, home: element?.closest('.live') };
     const row = rowsInHand()[0];
     anchor = row && { row, top: row.getBoundingClientRect().top };
   });
@@ -80,6 +83,14 @@
       if (Math.abs(moved) >= 1) scrollBy({ top: moved, behavior: 'instant' });
     }
     anchor = null;
+    // What had the focus is gone: its fragment takes it, and the Tab key goes on from there. The
+    // fragment's own element has no box.
+    if (focused?.home?.isConnected && !focused.element.isConnected) {
+      const near = focused.home.firstElementChild ?? document.getElementById('main');
+      near.tabIndex = -1;
+      near.focus({ preventScroll: true });
+    }
+    focused = null;
     showState();
   });
 
