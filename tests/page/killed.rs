@@ -281,7 +281,7 @@ impl<'a> Stage<'a, '_> {
             "const sse = document.getElementById('stream')?._htmx?.sse; \
             return [!document.getElementById('gone').hidden, \
                 Number(document.querySelector('.time input[type=range]').max), \
-                sse ? `attempt ${sse.attempt}, ${sse.status}, at ${sse.lastEventId}` : 'no stream']",
+                sse ? `attempt ${sse.attempt}, event ${sse.lastEventId}` : 'no stream']",
         );
         serde_json::from_value(state).unwrap()
     }

@@ -166,9 +166,12 @@ fn a_thousand_events_change_nothing_that_a_person_has_in_hand() {
     for live in PAGES {
         browser.go(live.page);
         browser.wait("the stream", "document.getElementById('stream')._htmx?.sse");
+        let before = night::last_seq(&sandbox);
         sandbox.idea("say COMPLETE");
         type_during_events(&sandbox, &browser, live);
         read_during_events(&sandbox, &browser, live);
+        let events = night::last_seq(&sandbox) - before;
+        assert!(events >= EVENTS as u64, "only {events} events");
         assert_eq!(browser.complaints(), Vec::<String>::new(), "/{}", live.page);
     }
     drop(browser);
