@@ -15,9 +15,9 @@ use nix::unistd::Pid;
 /// Environment variable with the label of the point at which to die.
 pub const VARIABLE: &str = "SWARM_CRASH_POINT";
 
-/// Environment variable with the path of a file. A process creates the file before it dies, and no
-/// process dies once the file exists. Without the variable, every process that reaches the point
-/// dies.
+/// Environment variable with the path of a file. A process creates the file before it dies; while
+/// the file exists, no process dies and no visit counts. Without the variable, every process that
+/// reaches the point dies.
 pub const ONCE: &str = "SWARM_CRASH_ONCE";
 
 /// Every label, sorted.
@@ -189,6 +189,12 @@ pub fn point(label: &str) {
     }
 }
 
+/// Whether a process may die: a test that wants one to die later creates the file of [`ONCE`]
+/// before, and removes it then.
+fn is_armed() -> bool {
+    std::env::var_os(ONCE).is_none_or(|file| !std::path::Path::new(&file).exists())
+}
+
 /// Passes the crash variables to a child process that inherits no environment.
 pub fn pass_on(command: &mut std::process::Command) {
     for name in [VARIABLE, VISITS, ONCE] {
@@ -231,7 +237,8 @@ fn parse(text: &str) -> Wanted {
 
 impl Wanted {
     fn is_now(&self, label: &str) -> bool {
-        self.label == label && self.seen.fetch_add(1, Ordering::SeqCst) + 1 == self.time
+        let is_visit = self.label == label && is_armed();
+        is_visit && self.seen.fetch_add(1, Ordering::SeqCst) + 1 == self.time
     }
 }
 

@@ -178,9 +178,12 @@ impl Follower {
         None
     }
 
-    /// Waits for an event, or until durations must be drawn anew; never shorter than [`BREATH`].
+    /// Waits for an event, until what is owed is due, or until durations must be drawn anew; never
+    /// shorter than [`BREATH`].
     async fn wait(&mut self) -> Woke {
-        let (breath, redraw) = (self.drawn + BREATH, self.drawn + REDRAW);
+        let owes = self.after != Some(*self.published.borrow());
+        let redraw = self.drawn + if owes { TICK } else { REDRAW };
+        let breath = self.drawn + BREATH;
         let Entered::Stays(place) = &mut self.entered else {
             return Woke::End;
         };
@@ -205,6 +208,9 @@ impl Follower {
         let is_old = self.drawn.elapsed() >= REDRAW;
         let is_begin = self.sent.is_empty();
         if !is_begin && !is_old && !self.is_due(touched) {
+            if !self.kinds.meets(touched) {
+                self.after = Some(seq);
+            }
             return None;
         }
         self.drawn = Instant::now();

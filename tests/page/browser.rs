@@ -8,8 +8,9 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
 
-use fantoccini::wd::WebDriverCompatibleCommand;
-use fantoccini::{Client, ClientBuilder};
+use fantoccini::elements::Element;
+use fantoccini::wd::{WebDriverCompatibleCommand, WindowHandle};
+use fantoccini::{Client, ClientBuilder, Locator};
 use http::Method;
 use hyper_util::client::legacy::connect::HttpConnector;
 use serde_json::{Map, Value, json};
@@ -17,6 +18,16 @@ use tokio::runtime::Runtime;
 use url::{ParseError, Url};
 
 use crate::harness::{Sandbox, required_tools};
+
+/// Keys, as `WebDriver` names them.
+pub const TAB: &str = "\u{E004}";
+/// The same.
+pub const ENTER: &str = "\u{E007}";
+/// The same.
+pub const ESCAPE: &str = "\u{E00C}";
+
+/// More presses of the Tab key than any page of a test needs.
+const MOST_TABS: usize = 250;
 
 /// Whether the running test must be skipped because there is no browser.
 pub fn is_missing() -> bool {
@@ -125,6 +136,85 @@ impl<'a> Browser<'a> {
         });
         let source = json!({"type": "key", "id": "keys", "actions": pressed.collect::<Vec<_>>()});
         self.issue(Method::POST, "actions", json!({"actions": [source]}));
+    }
+
+    /// Moves the focus with the Tab key alone until it is on an element that this selector fits.
+    pub fn tab_to(&self, selector: &str) {
+        let script = "return document.activeElement.matches(arguments[0])";
+        for _ in 0..MOST_TABS {
+            if self.run_with(script, vec![json!(selector)]) == json!(true) {
+                return;
+            }
+            self.keys(TAB);
+        }
+        let now = self.run("return document.activeElement.outerHTML.slice(0, 300)");
+        let page = self.address();
+        panic!("Tab does not reach `{selector}` on {page}; it is on {now}");
+    }
+
+    /// Clicks an element, as a mouse does.
+    pub fn click(&self, selector: &str) {
+        let element = self.element(selector);
+        let clicked = self.runtime.block_on(element.click());
+        clicked.unwrap_or_else(|error| panic!("click {selector}: {error}"));
+    }
+
+    /// Types into a field in place of what it has.
+    pub fn fill(&self, selector: &str, text: &str) {
+        let field = self.element(selector);
+        self.runtime.block_on(field.clear()).unwrap();
+        self.runtime.block_on(field.send_keys(text)).unwrap();
+    }
+
+    /// Whether there is such an element.
+    pub fn has(&self, selector: &str) -> bool {
+        let script = "return !!document.querySelector(arguments[0])";
+        self.run_with(script, vec![json!(selector)]) == json!(true)
+    }
+
+    /// The first such element, as soon as there is one.
+    fn element(&self, selector: &str) -> Element {
+        self.sandbox.wait_for(&format!("`{selector}`"), || {
+            let found = self.client.find(Locator::Css(selector));
+            self.runtime.block_on(found).ok()
+        })
+    }
+
+    /// The window that commands go to.
+    pub fn window(&self) -> WindowHandle {
+        self.runtime.block_on(self.client.window()).unwrap()
+    }
+
+    /// Opens one more window; commands go to it.
+    pub fn open_window(&self) -> WindowHandle {
+        let opened = self.runtime.block_on(self.client.new_window(false));
+        let handle = opened.unwrap().handle;
+        self.switch(&handle);
+        handle
+    }
+
+    /// Lets commands go to this window.
+    pub fn switch(&self, window: &WindowHandle) {
+        let switched = self.client.switch_to_window(window.clone());
+        self.runtime.block_on(switched).unwrap();
+    }
+
+    /// Hides the window that commands go to, as a person who works elsewhere does.
+    pub fn hide(&self) {
+        self.runtime
+            .block_on(self.client.minimize_window())
+            .unwrap();
+    }
+
+    /// Shows it again.
+    pub fn show(&self) {
+        let shown = self.client.set_window_size(1_000, 800);
+        self.runtime.block_on(shown).unwrap();
+    }
+
+    /// Closes the window that commands go to.
+    pub fn close_window(&self) {
+        self.runtime.block_on(self.client.close_window()).unwrap();
     }
 
     /// Sets the size of the page, and light or dark.

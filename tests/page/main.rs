@@ -11,5 +11,9 @@ mod browser;
 #[allow(dead_code, unused_imports)] // not every test binary needs all of it
 #[path = "../it/harness/mod.rs"]
 mod harness;
+mod keyboard;
+mod killed;
+mod live;
 mod night;
+mod scriptless;
 mod views;

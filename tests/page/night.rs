@@ -43,3 +43,34 @@ pub fn play(sandbox: &Sandbox) -> Daemon<'_> {
     sandbox.idea_with("say COMPLETE", &["--after", &work, "--after", &review]);
     daemon
 }
+
+/// Two ideas have landed, with a checkpoint between them; idea-003 and idea-004 wait for review,
+/// ed-005 asks something, ed-006 is held at `work` in the only slot, idea-007 is ready.
+pub fn evening(sandbox: &Sandbox) -> Daemon<'_> {
+    sandbox.configure(&json!({"agents": {"maxParallel": 1}}));
+    let daemon = sandbox.start();
+    let first = sandbox.idea("write a.txt a; commit; say COMPLETE");
+    sandbox.wait_idea(&first, "done");
+    sandbox.swarm(&["checkpoint", "create", "base"]).ok();
+    let second = sandbox.idea("write b.txt b; commit; say COMPLETE");
+    sandbox.wait_idea(&second, "done");
+    for name in ["c", "d"] {
+        let doing = format!("append {name}.txt x; commit; say COMPLETE");
+        let id = sandbox.idea_with(&doing, &["--review"]);
+        sandbox.wait_idea(&id, "merging");
+    }
+    sandbox.idea("if iteration 1; then say 'NEEDS_HUMAN:Red or blue?'; else say COMPLETE; fi");
+    sandbox.wait_needs_you("question");
+    sandbox.idea("hold work; say COMPLETE");
+    sandbox.wait_held("work");
+    sandbox.idea("say COMPLETE");
+    daemon
+}
+
+/// The last event that changed anything: a mark, which only says that all before it is on disk,
+/// reaches no page.
+pub fn last_seq(sandbox: &Sandbox) -> u64 {
+    let log = sandbox.log();
+    let mut latest = log.iter().rev();
+    latest.find(|event| event.kind != "mark").unwrap().seq
+}

@@ -11,7 +11,7 @@ use crate::browser::{self, Browser};
 use crate::night;
 
 /// The pages; ids are those of the night.
-const PAGES: &[&str] = &[
+pub const PAGES: &[&str] = &[
     "",
     "ideas",
     "ideas?status=done",

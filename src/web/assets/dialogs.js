@@ -6,23 +6,50 @@
   const SCRIPT = { 'swarm-script': '1' };
   const parse = (text) => new DOMParser().parseFromString(policy.createHTML(text), 'text/html');
   const isAction = (form) => form.method === 'post' && addressOf(form).includes('/do/');
+  const NO_ANSWER = `<main><div class="card ask" data-sheet>
+    <div class="dh"><h1 id="ask-title">The daemon does not answer</h1></div>
+    <div class="body"><p>Nothing was done. Start it: <code>swarm start</code></p></div>
+    <div class="df"><a class="b" href="" data-close autofocus>Close</a></div></div></main>`;
   const addressOf = (form) => form.getAttribute('action') ?? '';
+
+  // ---- the focus
+
+  // On what this names, or, if that is gone or hidden, on the page's text.
+  const focusOn = (selector) => {
+    if (selector) document.querySelector(selector)?.focus({ preventScroll: true });
+    if (document.activeElement !== document.body) return;
+    document.getElementById('main').focus({ preventScroll: true });
+  };
+
+  // After an action the page is drawn anew: the focus goes to what acted, if it is still there.
+  const FOCUS = 'swarm-focus';
+  const returnFocus = () => {
+    const selector = sessionStorage.getItem(FOCUS);
+    sessionStorage.removeItem(FOCUS);
+    if (selector !== null) focusOn(selector);
+  };
+  const actorOf = (form) => {
+    if (dialog?.contains(form)) return opener;
+    const own = `form[action="${CSS.escape(addressOf(form))}"]`;
+    return ['input:not([type=hidden])', 'textarea', 'button'].map((one) => `${own} ${one}`).join();
+  };
 
   // ---- dialogs
 
   let dialog = null;
-  let opener = null;
+  let opener = '';
   let onClose = null;
 
   const open = async (link) => {
     const address = link.getAttribute('href');
     const answer = await fetch(address, { headers: SCRIPT }).catch(() => null);
-    const sheet = answer && parse(await answer.text()).querySelector('main [data-sheet]');
+    const page = parse(answer ? await answer.text() : NO_ANSWER);
+    const sheet = page.querySelector('main [data-sheet]');
     if (!sheet) {
       location.assign(address);
       return;
     }
-    if (!dialog?.contains(link)) opener = link;
+    if (!dialog?.contains(link)) opener = `a[data-dialog][href="${CSS.escape(address)}"]`;
     show(sheet);
   };
 
@@ -58,9 +85,8 @@
       after();
       return;
     }
-    // A live update may have drawn the link anew.
-    const same = `a[data-dialog][href="${CSS.escape(opener?.getAttribute('href') ?? '')}"]`;
-    (opener?.isConnected ? opener : document.querySelector(same))?.focus();
+    // The browser has given the focus back, unless a live update drew the link anew.
+    if (document.activeElement === document.body) focusOn(opener);
   };
 
   document.addEventListener('click', (event) => {
@@ -76,10 +102,12 @@
   // ---- forms
 
   // The server acts once on a form, so a page that has acted is drawn anew.
-  const go = (address) => {
+  const go = (address, actor) => {
     const here = location.pathname + location.search;
-    if (address === here || address === `${here}/`) location.reload();
-    else location.assign(address);
+    if (address === here || address === `${here}/`) {
+      sessionStorage.setItem(FOCUS, actor);
+      location.reload();
+    } else location.assign(address);
   };
 
   const refusal = (text) => {
@@ -124,6 +152,7 @@
   const send = async (form, button) => {
     if (form.hasAttribute('aria-busy')) return;
     form.setAttribute('aria-busy', 'true');
+    const actor = actorOf(form);
     const body = new URLSearchParams(new FormData(form, button));
     try {
       const options = { method: 'POST', body, headers: SCRIPT };
@@ -132,10 +161,12 @@
         beside(form, refusal('The daemon did not answer. Send it again: it acts once.'));
         return;
       }
-      const address = answer.headers.get('swarm-go');
+      // A preference leads on as a form without script does.
+      const address = answer.redirected ? new URL(answer.url).pathname
+        : answer.headers.get('swarm-go');
       if (address) forget(form);
-      if (answer.status === 204) {
-        go(address);
+      if (answer.status === 204 || answer.redirected) {
+        go(address, actor);
         return;
       }
       const page = parse(await answer.text());
@@ -145,7 +176,7 @@
         return;
       }
       show(sheet);
-      onClose = () => go(address);
+      onClose = () => go(address, actor);
     } finally {
       form.removeAttribute('aria-busy');
     }
@@ -199,4 +230,5 @@
   });
 
   restore(document);
+  returnFocus();
 })();

@@ -70,7 +70,10 @@
 
   // A row in hand stays where it is on the screen, whatever grows above it.
   let anchor = null;
+  let focused = null;
   document.addEventListener('htmx:before:swap', () => {
+    const element = document.activeElement;
+    focused = { element, home: element?.closest('.live') };
     const row = rowsInHand()[0];
     anchor = row && { row, top: row.getBoundingClientRect().top };
   });
@@ -80,6 +83,14 @@
       if (Math.abs(moved) >= 1) scrollBy({ top: moved, behavior: 'instant' });
     }
     anchor = null;
+    // What had the focus is gone: its fragment takes it, and the Tab key goes on from there. The
+    // fragment's own element has no box.
+    if (focused?.home?.isConnected && !focused.element.isConnected) {
+      const near = focused.home.firstElementChild ?? document.getElementById('main');
+      near.tabIndex = -1;
+      near.focus({ preventScroll: true });
+    }
+    focused = null;
     showState();
   });
 
@@ -129,10 +140,17 @@
     show('gone', is && !isSignedOut);
     show('signed-out', isSignedOut);
     document.documentElement.toggleAttribute('data-gone', is);
-    const changing = document.querySelectorAll('form[method=post], a[data-dialog]');
-    changing.forEach((element) => { element.inert = is; });
+    // What acts is out of reach. Fields are not: whoever types keeps the focus and the caret.
+    const acting = document.querySelectorAll('form[method=post] button, a[data-dialog]');
+    acting.forEach((element) => { element.inert = is && element !== document.activeElement; });
   };
-  document.addEventListener('htmx:sse:error', ({ detail }) => setGone(true, detail.status));
+  document.addEventListener('htmx:sse:error', ({ detail: { connection, status } }) => {
+    setGone(true, status);
+    if (status || !connection) return;
+    // A daemon that is away is asked each second: on the same machine that costs nothing.
+    connection.attempt = Math.min(connection.attempt, 1);
+    connection.config.reconnectDelay = 500;
+  });
   document.addEventListener('htmx:sse:after:connection', ({ detail }) => {
     if (detail.connection.status === 200) setGone(false);
   });

@@ -28,7 +28,7 @@ const ICONS: &str = include_str!("../assets/icons.svg");
 
 /// Written in full: the short form of htmx would make the list of attributes a string.
 const HTMX: &str = concat!(
-    r#"{"morphIgnore":["data-htmx-powered","open","value","checked"],"#,
+    r#"{"morphIgnore":["data-htmx-powered","open","value","checked","tabindex"],"#,
     r#""history":false,"includeIndicatorCSS":false}"#
 );
 
