@@ -7,9 +7,13 @@
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 mod axe;
+mod backlog;
 mod browser;
 #[allow(dead_code, unused_imports)] // not every test binary needs all of it
 #[path = "../it/harness/mod.rs"]
 mod harness;
+mod looks;
+mod made;
 mod night;
+mod pictures;
 mod views;

@@ -25,10 +25,20 @@ impl Subject {
         let (Some(idea), Some(agent)) = (self.ideas.first(), &self.agent) else {
             return words;
         };
-        if words.contains(idea.as_str()) || !words.contains(agent.as_str()) {
+        if words.contains(idea.as_str()) {
             return words;
         }
-        words.replacen(agent.as_str(), &format!("{agent} on {idea}"), 1)
+        // The name of a run contains its agent's.
+        let is_in_name = |letter: char| letter.is_alphanumeric() || letter == '-';
+        let alone = words.match_indices(agent.as_str()).find(|(at, name)| {
+            let (before, after) = (words.get(..*at), words.get(at + name.len()..));
+            !before.is_some_and(|text| text.ends_with(is_in_name))
+                && !after.is_some_and(|text| text.starts_with(is_in_name))
+        });
+        match alone.map(|(at, name)| words.split_at(at + name.len())) {
+            Some((until, rest)) => format!("{until} on {idea}{rest}"),
+            None => words,
+        }
     }
 }
 

@@ -349,12 +349,16 @@ fn header(drawing: &Drawing<'_>, view: &FrameView) -> Markup {
 
 fn status(drawing: &Drawing<'_>, view: &FrameView) -> Markup {
     let (words, shape, tone) = phase(view.phase);
-    let tab_icon = assets::icon(view.tab_icon(drawing.moment.is_past()));
+    let is_past = drawing.moment.is_past();
+    let tab_icon = assets::icon(view.tab_icon(is_past));
     html! {
         span #tab-state hidden data-needs=(view.needs) data-icon=(drawing.live_link(&tab_icon)) {}
         span .row {
-            span .st { (tinted(shape, tone)) " " b { (words) } }
+            @if is_past {
+                span .st { (tinted("clock", "past")) " " b .c-past { "Past" } }
+            } @else { span .st { (tinted(shape, tone)) " " b { (words) } } }
             span .sub.hide-s.nw {
+                @if is_past { (words.to_lowercase()) " then, " }
                 (mode(view.mode)) " · " (view.slots.used) " of " (view.slots.max) " slots"
             }
             @if view.needs > 0 {
