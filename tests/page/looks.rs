@@ -100,6 +100,24 @@ pub fn faults_of<'p>(
     broken
 }
 
+/// What is wrong with pages that do not exist, but that the address is answered with 404.
+pub fn faults_of_missing<'p>(
+    browser: &Browser<'_>,
+    visits: impl IntoIterator<Item = (&'p str, Look)>,
+) -> Vec<String> {
+    let mut broken = Vec::new();
+    for (page, look) in visits {
+        look.put_on(browser);
+        visit(browser, page);
+        let is_answer = |fault: &String| fault.contains("with a status of 404");
+        let (answer, found): (Vec<_>, Vec<_>) = faults(browser).into_iter().partition(is_answer);
+        if answer.len() != 1 || !found.is_empty() {
+            broken.push(format!("/{page} at {}: {answer:?} {found:?}", look.name()));
+        }
+    }
+    broken
+}
+
 /// Each page in one look, the looks in turn.
 pub fn in_turn<'p>(pages: &'p [&'p str]) -> impl Iterator<Item = (&'p str, Look)> {
     pages.iter().copied().zip(LOOKS.into_iter().cycle())

@@ -5,6 +5,8 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde_json::json;
+
 use crate::browser::Browser;
 use crate::harness::Sandbox;
 use crate::looks::{LOOKS, visit};
@@ -31,13 +33,13 @@ const PICTURES: &[(&str, &str)] = &[
     ("agents-past", "agents?at=SEQ"),
     ("train", "train"),
     ("train-past", "train?at=SEQ"),
-    ("timeline", "timeline?last=all"),
+    ("timeline", "timeline"),
     ("timeline-past", "timeline?at=SEQ"),
     ("events", "events"),
     ("checkpoints", "checkpoints"),
     ("checkpoint", "checkpoints/before-review"),
-    ("rollback", "checkpoints>do/rollback/before-autopilot"),
-    ("report", "report?since=1"),
+    ("rollback", "checkpoints>do/rollback/OLDEST"),
+    ("report", "report"),
     ("cost", "cost"),
     ("learnings", "learnings"),
     ("hooks", "hooks"),
@@ -61,8 +63,13 @@ fn pictures_of_every_page() {
     let middle = play_demo(&sandbox);
     let daemon = sandbox.start();
     let idea = go_on(&sandbox);
+    let checkpoints = sandbox.swarm(&["checkpoint", "list", "--json"]).json();
+    let checkpoints = checkpoints.as_array().unwrap().iter();
+    let oldest = checkpoints.min_by_key(|one| one["createdAt"].to_string());
+    let oldest = oldest.unwrap()["name"].as_str().unwrap().to_owned();
     let agent = sandbox.show(&idea)["agentId"].as_str().unwrap().to_owned();
     let browser = Browser::open(&sandbox);
+    browser.devtools("Emulation.setScrollbarsHidden", &json!({"hidden": true}));
     for look in LOOKS {
         look.put_on(&browser);
         for (name, page) in PICTURES {
@@ -70,6 +77,7 @@ fn pictures_of_every_page() {
                 continue;
             }
             let page = page.replace("IDEA", &idea).replace("AGENT", &agent);
+            let page = page.replace("OLDEST", &oldest);
             let page = page.replace("SEQ", &middle.to_string());
             visit(&browser, &page);
             let file = folder.join(format!("{name}-{}.png", look.name()));

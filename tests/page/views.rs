@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::backlog;
 use crate::browser::{self, Browser};
-use crate::looks::{LOOKS, faults_of, in_turn};
+use crate::looks::{LOOKS, faults_of, faults_of_missing, in_turn};
 use crate::night;
 
 /// The pages; ids are those of the night.
@@ -49,7 +49,7 @@ const PAGES: &[&str] = &[
     "agents/ed-006>do/intervene/ed-006",
 ];
 
-/// The pages of a swarm without ideas; the last ones name what it does not have.
+/// The pages of a swarm without ideas.
 const EMPTY: &[&str] = &[
     "",
     "ideas",
@@ -69,9 +69,14 @@ const EMPTY: &[&str] = &[
     "do/pause",
     "do/checkpoint",
     "palette",
+];
+
+/// What a swarm without ideas does not have.
+const MISSING: &[&str] = &[
     "ideas/idea-001",
     "agents/ed-001",
     "checkpoints/nowhere",
+    "nowhere",
 ];
 
 /// The pages that a swarm with 10,000 ideas makes long; half of them are done.
@@ -93,7 +98,7 @@ const LARGE: &[&str] = &[
     "events",
     "events?all=1",
     "checkpoints",
-    "report?since=1",
+    "report",
     "cost",
     "cost?by=idea&unit=tokens",
     "learnings",
@@ -128,21 +133,21 @@ fn a_past_page_shows_no_form_and_says_that_it_is_past() {
     let daemon = night::play(&sandbox);
     let browser = Browser::open(&sandbox);
     let last_seq = sandbox.status()["lastSeq"].as_u64().unwrap();
-    // A moment at which everything that the pages name was there, and the middle of the night.
+    // A moment at which everything that the pages name was there.
+    let pages = PAGES
+        .iter()
+        .filter(|page| !page.contains("do/") && !page.contains('>'));
     let mut broken = Vec::new();
-    for seq in [last_seq - 1, last_seq / 2] {
-        let pages = PAGES
-            .iter()
-            .filter(|page| !page.contains("do/") && !page.contains('>'));
-        for (page, look) in pages.zip(LOOKS.into_iter().cycle()) {
-            let sign = if page.contains('?') { '&' } else { '?' };
-            let page = format!("{page}{sign}at={seq}");
-            broken.extend(faults_of(&browser, [(page.as_str(), look)]));
-            let posts = browser.run("return document.querySelectorAll('form[method=post]').length");
-            assert_eq!(posts, json!(0), "/{page}");
-            assert!(browser.text().contains("You are looking at"), "/{page}");
-        }
+    for (page, look) in pages.zip(LOOKS.into_iter().cycle()) {
+        let sign = if page.contains('?') { '&' } else { '?' };
+        let page = format!("{page}{sign}at={}", last_seq - 1);
+        broken.extend(faults_of(&browser, [(page.as_str(), look)]));
+        assert_is_past(&browser, &page);
     }
+    // Before there was such an idea, the way back to now stays.
+    let early = "ideas/idea-003?at=10";
+    broken.extend(faults_of_missing(&browser, [(early, LOOKS[0])]));
+    assert_is_past(&browser, early);
     drop(browser);
     sandbox.release("work");
     daemon.stop();
@@ -157,7 +162,8 @@ fn the_pages_of_a_swarm_without_ideas_are_without_barriers() {
     let sandbox = night::sandbox();
     let daemon = sandbox.start();
     let browser = Browser::open(&sandbox);
-    let broken = faults_of(&browser, in_turn(EMPTY));
+    let mut broken = faults_of(&browser, in_turn(EMPTY));
+    broken.extend(faults_of_missing(&browser, in_turn(MISSING)));
     browser.go("");
     let forms = "return document.querySelectorAll('main form[method=post] textarea').length";
     let forms = browser.run(forms);
@@ -179,4 +185,13 @@ fn the_pages_of_10_000_ideas_are_light_and_without_barriers() {
     drop(browser);
     daemon.stop();
     assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+fn assert_is_past(browser: &Browser<'_>, page: &str) {
+    let posts = browser.run("return document.querySelectorAll('form[method=post]').length");
+    assert_eq!(posts, json!(0), "/{page}");
+    let text = browser.text();
+    for words in ["You are looking at", "Back to now"] {
+        assert!(text.contains(words), "/{page}: {text}");
+    }
 }

@@ -342,6 +342,25 @@ mod tests {
     }
 
     #[test]
+    fn the_idea_stands_behind_the_name_of_its_agent_and_not_within_that_of_a_run() {
+        let subject = Subject {
+            ideas: vec!["idea-002".parse().unwrap()],
+            agent: Some("ed-001".parse().unwrap()),
+        };
+        for (words, expected) in [
+            ("ed-001 is stuck", "ed-001 on idea-002 is stuck"),
+            ("run r0002-ed-001-q1 exited", "run r0002-ed-001-q1 exited"),
+            (
+                "run r0002-ed-001-q1 of ed-001",
+                "run r0002-ed-001-q1 of ed-001 on idea-002",
+            ),
+            ("ed-001 took idea-002", "ed-001 took idea-002"),
+        ] {
+            assert_eq!(subject.named_in(words.to_owned()), expected);
+        }
+    }
+
+    #[test]
     fn runs_effects_and_hook_calls_belong_to_their_idea() {
         let log = [
             event(

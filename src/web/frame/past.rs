@@ -18,7 +18,11 @@ pub fn bar(drawing: &Drawing<'_>, view: &FrameView) -> Markup {
         handle.read(|state| state.checkpoints.contains_key(*name))
     };
     let is_today = local(view.at, "%F") == local(drawing.moment.clock, "%F");
-    let format = if is_today { "%H:%M:%S" } else { "%Y-%m-%d %H:%M:%S" };
+    let format = if is_today {
+        "%H:%M:%S"
+    } else {
+        "%Y-%m-%d %H:%M:%S"
+    };
     html! {
         div .pastbar role="status" {
             (icon("clock"))
