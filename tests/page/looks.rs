@@ -51,7 +51,12 @@ pub fn faults(browser: &Browser<'_>) -> Vec<String> {
     let mut faults = axe::violations(browser);
     let wide = browser.run(
         "const all = document.documentElement; \
-        return all.scrollWidth > all.clientWidth ? `${all.scrollWidth} px wide` : null",
+        const right = (one) => one.getBoundingClientRect().right; \
+        if (all.scrollWidth <= all.clientWidth) return null; \
+        const out = [...document.querySelectorAll('body *')].filter((one) => \
+        right(one) > all.clientWidth && !one.closest('.side, .scroll')); \
+        return `${all.scrollWidth} px wide: ${out.slice(0, 4).map((one) => \
+        `${one.outerHTML.slice(0, 120)} to ${right(one)}`).join(' | ')}`",
     );
     if let Some(wide) = wide.as_str() {
         faults.push(format!("overflows: {wide}"));

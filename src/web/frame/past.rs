@@ -34,7 +34,7 @@ pub fn bar(drawing: &Drawing<'_>, view: &FrameView) -> Markup {
             }
             @if let Some(name) = view.checkpoint.as_ref().filter(is_kept) {
                 a .b href=(drawing.live_link(&format!("do/rollback/{name}"))) data-dialog {
-                    "Roll back to " span .cut { (name) } "…"
+                    "Roll back to " span .cut { (name) "…" }
                 }
             }
             a .b href=(drawing.live_link(&drawing.path)) { "Back to now" }
