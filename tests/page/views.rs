@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::backlog;
 use crate::browser::{self, Browser};
-use crate::looks::{LOOKS, faults_of, faults_of_missing, in_turn};
+use crate::looks::{LOOKS, faults, faults_of, faults_of_missing, in_turn};
 use crate::night;
 
 /// The pages; ids are those of the night.
@@ -165,6 +165,13 @@ fn the_pages_of_a_swarm_without_ideas_are_without_barriers() {
     let mut broken = faults_of(&browser, in_turn(EMPTY));
     broken.extend(faults_of_missing(&browser, in_turn(MISSING)));
     browser.go("");
+    assert!(browser.text().contains("Nothing to do yet"));
+    browser.keys("?");
+    browser.wait(
+        "the list of shortcuts",
+        "document.querySelector('#shortcuts[open]')",
+    );
+    broken.extend(faults(&browser));
     let forms = "return document.querySelectorAll('main form[method=post] textarea').length";
     let forms = browser.run(forms);
     drop(browser);
@@ -190,8 +197,7 @@ fn the_pages_of_10_000_ideas_are_light_and_without_barriers() {
 fn assert_is_past(browser: &Browser<'_>, page: &str) {
     let posts = browser.run("return document.querySelectorAll('form[method=post]').length");
     assert_eq!(posts, json!(0), "/{page}");
-    let text = browser.text();
     for words in ["You are looking at", "Back to now"] {
-        assert!(text.contains(words), "/{page}: {text}");
+        browser.wait_text(words);
     }
 }
