@@ -7,6 +7,9 @@ use std::process::Command;
 
 use serde_json::Value;
 
+/// The crate with a licence of its own, which `deny.toml` excepts.
+const ONLY_IN_TESTS: &str = "webdriver";
+
 /// The quoted words of the list that begins after `key`.
 fn list_after(text: &str, key: &str) -> Vec<String> {
     let list = text.split(key).nth(1).unwrap().split(']').next().unwrap();
@@ -64,10 +67,30 @@ fn every_dependency_has_an_allowed_licence() {
                 package["license"].as_str().unwrap_or("none"),
             )
         })
-        .filter(|(_, licence)| !is_allowed(licence, &allowed))
+        .filter(|(name, licence)| {
+            !is_allowed(licence, &allowed) && **name != Value::from(ONLY_IN_TESTS)
+        })
         .map(|(name, licence)| format!("{name}: {licence}"))
         .collect();
     assert!(refused.is_empty(), "{}", refused.join("\n"));
+}
+
+#[test]
+fn what_only_the_tests_may_use_is_not_in_the_program() {
+    let deny = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/deny.toml")).unwrap();
+    let listed = deny.matches("[[licenses.exceptions]]").count();
+    assert_eq!(listed, 1);
+    assert!(deny.contains(&format!("crate = \"{ONLY_IN_TESTS}\"")));
+    let output = Command::new(env!("CARGO"))
+        .args(["tree", "--offline", "--locked", "--edges", "normal,build"])
+        .args(["--prefix", "none"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .unwrap();
+    let tree = String::from_utf8(output.stdout).unwrap();
+    assert!(tree.lines().any(|line| line.starts_with("axum ")), "{tree}");
+    let is_it = |line: &str| line.split(' ').next() == Some(ONLY_IN_TESTS);
+    assert!(!tree.lines().any(is_it), "{tree}");
 }
 
 /// What stands in the program besides crates: the script of the page.

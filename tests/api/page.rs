@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use swarm::api;
-use swarm::web::access::Access;
+use swarm::web::entry::access::Access;
 use swarm::web::server::Port;
 use swarm::web::{self, Site};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

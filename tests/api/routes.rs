@@ -440,6 +440,7 @@ async fn the_description_names_every_route_and_every_word() {
     post merges/{idea}/reject
     post merges/{idea}/resolve
     post merges/{idea}/retry
+    post page/links
     post pause
     post resume
     post shutdown

@@ -78,7 +78,7 @@ fn masked(text: &str) -> String {
 }
 
 /// `just now` and `3 s ago` become `AGO`, `in 3 s` becomes `in SPAN`.
-fn without_ages(line: &str) -> String {
+pub fn without_ages(line: &str) -> String {
     let mut words: Vec<&str> = line.split(' ').collect();
     for at in 0..words.len() {
         let is_number = !words[at].is_empty() && words[at].bytes().all(|b| b.is_ascii_digit());

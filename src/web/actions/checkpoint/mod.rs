@@ -166,8 +166,8 @@ fn ask_delete(call: &Call) -> Result<Dialog, WebError> {
         title: format!("Delete the checkpoint {name}?"),
         back: "checkpoints".into(),
         says: html! {
-            p { "Made " (when(one.created_at, now())) ", at " (commit(&one.commit)) ". Its file, its \
-                tag and the unfinished work that only it keeps go. Commits that are on a \
+            p { "Made " (when(one.created_at, now())) ", at " (commit(&one.commit)) ". Its file, \
+                its tag and the unfinished work that only it keeps go. Commits that are on a \
                 branch stay." }
             @if let Some(rollback) = &undoes {
                 p .c-bad { "The rollback to " (rollback.to) " can then no longer be undone." }
