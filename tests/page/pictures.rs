@@ -110,8 +110,8 @@ fn rename(from: &Path, to: &Path) {
     fs::rename(from, to).unwrap_or_else(|error| panic!("{}: {error}", from.display()));
 }
 
-/// What a person does next: a checkpoint, work that they want to see before it lands, and ideas that
-/// wait for it. Gives the idea whose work waits.
+/// What a person does next: a checkpoint, work that they want to see before it lands, and ideas
+/// that wait for it. Gives the idea whose work waits.
 fn go_on(sandbox: &Sandbox) -> String {
     sandbox
         .swarm(&["checkpoint", "create", "before-review"])

@@ -281,7 +281,9 @@ fn agent_row(drawing: &Drawing<'_>, view: &View, agent: &AgentView) -> Markup {
             td {
                 span .st {
                     (tinted(shape, tone)) " " (doing(agent.phase))
-                    @if agent.iteration > 1 && agent.phase == AttemptPhase::Working { ", iteration " (agent.iteration) }
+                    @if agent.iteration > 1 && agent.phase == AttemptPhase::Working {
+                        ", iteration " (agent.iteration)
+                    }
                 }
                 @if let Some(progress) = agent.progress {
                     svg .bar role="img" aria-label={ (progress) " percent" } {
