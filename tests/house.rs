@@ -379,7 +379,8 @@ fn pages_have_no_inline_code_or_style_and_escape_all_text() {
     for entry in fs::read_dir(scripts).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        if !name.ends_with(".js") || name.ends_with(".min.js") {
+        let is_script = path.extension().is_some_and(|ending| ending == "js");
+        if !is_script || name.ends_with(".min.js") {
             continue;
         }
         let text = fs::read_to_string(&path).unwrap();

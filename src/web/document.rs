@@ -31,6 +31,8 @@ pub enum Place {
     Settings,
     /// In none of them.
     Elsewhere,
+    /// There is no such page.
+    Nowhere,
 }
 
 /// A page's own part, within the frame.

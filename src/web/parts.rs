@@ -186,6 +186,15 @@ pub fn capital(text: &str) -> String {
     })
 }
 
+/// Entries of an open-ended list that a page shows at most.
+pub const MOST: usize = 50;
+
+/// The end of a list of which a page shows [`MOST`] entries: how many more there are.
+pub fn and_more(all: usize) -> Markup {
+    let more = all.saturating_sub(MOST);
+    html! { @if more > 0 { p .sub.sec2 { "And " (more) " more." } } }
+}
+
 /// Commands to type, each with a button that copies it.
 pub fn commands(commands: &[String]) -> Markup {
     html! { ol .do.cmds {

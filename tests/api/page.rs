@@ -72,7 +72,8 @@ impl Desk {
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port))
             .await
             .unwrap();
-        let headers: String = headers.iter().map(|line| format!("{line}\r\n")).collect();
+        let headers = headers.iter().flat_map(|line| [*line, "\r\n"]);
+        let headers: String = headers.collect();
         let text = format!(
             "{method} {path} HTTP/1.1\r\n{headers}connection: close\r\n\
              content-type: application/x-www-form-urlencoded\r\ncontent-length: {}\r\n\r\n{body}",
@@ -363,7 +364,7 @@ fn own_address() -> Option<Ipv4Addr> {
     socket.connect("192.0.2.1:9").ok()?;
     match socket.local_addr().ok()? {
         SocketAddr::V4(address) if !address.ip().is_loopback() => Some(*address.ip()),
-        _ => None,
+        SocketAddr::V4(_) | SocketAddr::V6(_) => None,
     }
 }
 

@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 mod axe;
+mod backlog;
 mod browser;
 #[allow(dead_code, unused_imports)] // not every test binary needs all of it
 #[path = "../it/harness/mod.rs"]
@@ -14,6 +15,9 @@ mod harness;
 mod keyboard;
 mod killed;
 mod live;
+mod looks;
+mod made;
 mod night;
+mod pictures;
 mod scriptless;
 mod views;

@@ -1,13 +1,12 @@
-//! Every page, at every width and in both themes: no barrier, nothing that overflows, nothing that
-//! the console or the security policy complains of.
-
-use std::fs;
-use std::path::PathBuf;
+//! Every page: no barrier, nothing that overflows, nothing that the console or the security policy
+//! complains of, and no more elements than a browser draws at once; now, in the past, of a swarm
+//! without ideas and of one with 10,000.
 
 use serde_json::json;
 
-use crate::axe;
+use crate::backlog;
 use crate::browser::{self, Browser};
+use crate::looks::{LOOKS, faults, faults_of, faults_of_missing, in_turn};
 use crate::night;
 
 /// The pages; ids are those of the night.
@@ -20,6 +19,7 @@ pub const PAGES: &[&str] = &[
     "ideas/idea-001",
     "ideas/idea-003",
     "ideas/idea-003?tab=changes",
+    "ideas/idea-003?tab=changes&view=split",
     "ideas/idea-003?tab=history",
     "agents",
     "agents/ed-001",
@@ -42,31 +42,71 @@ pub const PAGES: &[&str] = &[
     "do/redirect/ed-006",
     "do/intervene/ed-006",
     "palette",
+    "ideas>ideas/add",
+    ">do/pause",
+    "checkpoints>do/rollback/after-the-first",
+    "ideas/idea-003>do/reject/idea-003",
+    "agents/ed-006>do/intervene/ed-006",
 ];
 
-/// Width, height, whether it is dark.
-const LOOKS: [(u32, u32, bool); 6] = [
-    (1440, 900, false),
-    (1440, 900, true),
-    (1024, 768, false),
-    (1024, 768, true),
-    (390, 844, false),
-    (390, 844, true),
+/// The pages of a swarm without ideas.
+const EMPTY: &[&str] = &[
+    "",
+    "ideas",
+    "ideas?status=failed",
+    "ideas/graph",
+    "ideas/add",
+    "agents",
+    "train",
+    "timeline",
+    "events",
+    "checkpoints",
+    "report",
+    "cost",
+    "learnings",
+    "hooks",
+    "settings",
+    "do/pause",
+    "do/checkpoint",
+    "palette",
 ];
 
-/// What is wrong with the page that is shown; `axe` is left out where a look differs in size alone.
-fn faults(browser: &Browser<'_>) -> Vec<String> {
-    let mut faults = axe::violations(browser);
-    let wide = browser.run(
-        "const all = document.documentElement; \
-        return all.scrollWidth > all.clientWidth ? `${all.scrollWidth} px wide` : null",
-    );
-    if let Some(wide) = wide.as_str() {
-        faults.push(format!("overflows: {wide}"));
-    }
-    faults.extend(browser.complaints());
-    faults
-}
+/// What a swarm without ideas does not have.
+const MISSING: &[&str] = &[
+    "ideas/idea-001",
+    "agents/ed-001",
+    "checkpoints/nowhere",
+    "nowhere",
+];
+
+/// The pages that a swarm with 10,000 ideas makes long; half of them are done.
+const LARGE: &[&str] = &[
+    "",
+    "ideas",
+    "ideas?status=done&page=30",
+    "ideas?q=command",
+    "ideas/graph",
+    "ideas/graph?of=idea-9990",
+    "ideas/add",
+    "ideas/idea-010",
+    "ideas/idea-9990",
+    "agents",
+    "train",
+    "timeline?last=all",
+    "timeline?by=agent&last=all",
+    "timeline?last=all&as=table",
+    "events",
+    "events?all=1",
+    "checkpoints",
+    "report",
+    "cost",
+    "cost?by=idea&unit=tokens",
+    "learnings",
+    "hooks",
+    "settings",
+    "do/cancel/idea-9989",
+    "palette?q=command",
+];
 
 #[test]
 fn every_page_is_without_barriers_at_every_width_and_in_both_themes() {
@@ -76,21 +116,8 @@ fn every_page_is_without_barriers_at_every_width_and_in_both_themes() {
     let sandbox = night::sandbox();
     let daemon = night::play(&sandbox);
     let browser = Browser::open(&sandbox);
-    let mut broken = Vec::new();
-    for (width, height, is_dark) in LOOKS {
-        browser.look(width, height, is_dark);
-        for page in PAGES {
-            browser.go(page);
-            let found = faults(&browser);
-            if !found.is_empty() {
-                let theme = if is_dark { "dark" } else { "light" };
-                broken.push(format!(
-                    "/{page} at {width}, {theme}:\n  {}",
-                    found.join("\n  ")
-                ));
-            }
-        }
-    }
+    let visits = LOOKS.map(|look| PAGES.iter().map(move |page| (*page, look)));
+    let broken = faults_of(&browser, visits.into_iter().flatten());
     drop(browser);
     sandbox.release("work");
     daemon.stop();
@@ -105,46 +132,72 @@ fn a_past_page_shows_no_form_and_says_that_it_is_past() {
     let sandbox = night::sandbox();
     let daemon = night::play(&sandbox);
     let browser = Browser::open(&sandbox);
-    let seq = sandbox.status()["seq"].as_u64().unwrap() / 2;
-    for page in PAGES
+    let last_seq = sandbox.status()["lastSeq"].as_u64().unwrap();
+    // A moment at which everything that the pages name was there.
+    let pages = PAGES
         .iter()
-        .filter(|page| !page.starts_with("do/") && **page != "ideas/add")
-    {
+        .filter(|page| !page.contains("do/") && !page.contains('>'));
+    let mut broken = Vec::new();
+    for (page, look) in pages.zip(LOOKS.into_iter().cycle()) {
         let sign = if page.contains('?') { '&' } else { '?' };
-        browser.go(&format!("{page}{sign}at={seq}"));
-        let posts = browser.run("return document.querySelectorAll('form[method=post]').length");
-        assert_eq!(posts, json!(0), "/{page}");
-        assert_eq!(
-            faults(&browser),
-            Vec::<String>::new(),
-            "/{page} in the past"
-        );
+        let page = format!("{page}{sign}at={}", last_seq - 1);
+        broken.extend(faults_of(&browser, [(page.as_str(), look)]));
+        assert_is_past(&browser, &page);
     }
+    // Before there was such an idea, the way back to now stays.
+    let early = "ideas/idea-003?at=10";
+    broken.extend(faults_of_missing(&browser, [(early, LOOKS[0])]));
+    assert_is_past(&browser, early);
     drop(browser);
     sandbox.release("work");
     daemon.stop();
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
-/// Pictures of all pages, into the folder that `SWARM_PICTURES` names.
 #[test]
-#[ignore = "makes the pictures of docs/page.md; run by tests/page/pictures.sh"]
-fn pictures_of_every_page() {
-    let folder = PathBuf::from(std::env::var_os("SWARM_PICTURES").unwrap());
-    let sandbox = night::sandbox();
-    let daemon = night::play(&sandbox);
-    let browser = Browser::open(&sandbox);
-    for (width, height, is_dark) in LOOKS {
-        browser.look(width, height, is_dark);
-        for page in PAGES {
-            browser.go(page);
-            let name = page.replace(['/', '?', '='], "-");
-            let name = if name.is_empty() { "overview" } else { &name };
-            let theme = if is_dark { "dark" } else { "light" };
-            let file = folder.join(format!("{name}-{width}-{theme}.png"));
-            fs::write(file, browser.picture()).unwrap();
-        }
+fn the_pages_of_a_swarm_without_ideas_are_without_barriers() {
+    if browser::is_missing() {
+        return;
     }
+    let sandbox = night::sandbox();
+    let daemon = sandbox.start();
+    let browser = Browser::open(&sandbox);
+    let mut broken = faults_of(&browser, in_turn(EMPTY));
+    broken.extend(faults_of_missing(&browser, in_turn(MISSING)));
+    browser.go("");
+    assert!(browser.text().contains("Nothing to do yet"));
+    browser.keys("?");
+    browser.wait(
+        "the list of shortcuts",
+        "document.querySelector('#shortcuts[open]')",
+    );
+    broken.extend(faults(&browser));
+    let forms = "return document.querySelectorAll('main form[method=post] textarea').length";
+    let forms = browser.run(forms);
     drop(browser);
-    sandbox.release("work");
     daemon.stop();
+    assert_eq!(forms, json!(1), "the form for the first idea");
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
+fn the_pages_of_10_000_ideas_are_light_and_without_barriers() {
+    if browser::is_missing() {
+        return;
+    }
+    let sandbox = backlog::sandbox(10_000);
+    let daemon = sandbox.start();
+    let browser = Browser::open(&sandbox);
+    let broken = faults_of(&browser, in_turn(LARGE));
+    drop(browser);
+    daemon.stop();
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+fn assert_is_past(browser: &Browser<'_>, page: &str) {
+    let posts = browser.run("return document.querySelectorAll('form[method=post]').length");
+    assert_eq!(posts, json!(0), "/{page}");
+    for words in ["You are looking at", "Back to now"] {
+        browser.wait_text(words);
+    }
 }

@@ -25,10 +25,20 @@ impl Subject {
         let (Some(idea), Some(agent)) = (self.ideas.first(), &self.agent) else {
             return words;
         };
-        if words.contains(idea.as_str()) || !words.contains(agent.as_str()) {
+        if words.contains(idea.as_str()) {
             return words;
         }
-        words.replacen(agent.as_str(), &format!("{agent} on {idea}"), 1)
+        // The name of a run contains its agent's.
+        let is_in_name = |letter: char| letter.is_alphanumeric() || letter == '-';
+        let alone = words.match_indices(agent.as_str()).find(|(at, name)| {
+            let (before, after) = (words.get(..*at), words.get(at + name.len()..));
+            !before.is_some_and(|text| text.ends_with(is_in_name))
+                && !after.is_some_and(|text| text.starts_with(is_in_name))
+        });
+        match alone.map(|(at, name)| words.split_at(at + name.len())) {
+            Some((until, rest)) => format!("{until} on {idea}{rest}"),
+            None => words,
+        }
     }
 }
 
@@ -329,6 +339,25 @@ mod tests {
 
     fn event(kind: &str, data: &Value) -> Event {
         serde_json::from_value(json!({"kind": kind, "data": data})).unwrap()
+    }
+
+    #[test]
+    fn the_idea_stands_behind_the_name_of_its_agent_and_not_within_that_of_a_run() {
+        let subject = Subject {
+            ideas: vec!["idea-002".parse().unwrap()],
+            agent: Some("ed-001".parse().unwrap()),
+        };
+        for (words, expected) in [
+            ("ed-001 is stuck", "ed-001 on idea-002 is stuck"),
+            ("run r0002-ed-001-q1 exited", "run r0002-ed-001-q1 exited"),
+            (
+                "run r0002-ed-001-q1 of ed-001",
+                "run r0002-ed-001-q1 of ed-001 on idea-002",
+            ),
+            ("ed-001 took idea-002", "ed-001 took idea-002"),
+        ] {
+            assert_eq!(subject.named_in(words.to_owned()), expected);
+        }
     }
 
     #[test]

@@ -150,7 +150,7 @@
     number.setAttribute('aria-label', `Line of ${file.dataset.path}`);
     const button = make('button', { type: 'submit', className: 'b quiet', textContent: 'Comment' });
     button.setAttribute('aria-label', `Comment on this line of ${file.dataset.path}`);
-    const form = make('form', { className: 'row at-line' }, number, button);
+    const form = make('form', { className: 'row at-line' }, 'Line', number, button);
     form.addEventListener('submit', (event) => {
       event.preventDefault();
       open(file, Number(number.value), false, 4);

@@ -169,7 +169,7 @@ pub fn document(drawing: &Drawing<'_>, page: &Page, view: &FrameView) -> Markup 
                 }))
                 (dialogs(drawing))
                 p #announce .vh role="status" {}
-                (stream(drawing, view))
+                (stream(drawing, page.place, view))
             }
         }
     }
@@ -304,9 +304,10 @@ fn path_of(address: &str) -> &str {
 }
 
 /// The connection for live updates; an earlier moment does not change.
-fn stream(drawing: &Drawing<'_>, view: &FrameView) -> Markup {
-    // Of the pages, these have live updates; a dialog or a search stays as it is.
-    if drawing.moment.is_past() || Route::of(path_of(&drawing.path)).is_none() {
+fn stream(drawing: &Drawing<'_>, place: Place, view: &FrameView) -> Markup {
+    // Of the pages, these have live updates; a dialog, a search or an error stays as it is.
+    let is_page = place != Place::Nowhere && Route::of(path_of(&drawing.path)).is_some();
+    if drawing.moment.is_past() || !is_page {
         return html! {};
     }
     let (page, document) = (encoded(&drawing.path), encoded(&drawing.document));
@@ -349,12 +350,16 @@ fn header(drawing: &Drawing<'_>, view: &FrameView) -> Markup {
 
 fn status(drawing: &Drawing<'_>, view: &FrameView) -> Markup {
     let (words, shape, tone) = phase(view.phase);
-    let tab_icon = assets::icon(view.tab_icon(drawing.moment.is_past()));
+    let is_past = drawing.moment.is_past();
+    let tab_icon = assets::icon(view.tab_icon(is_past));
     html! {
         span #tab-state hidden data-needs=(view.needs) data-icon=(drawing.live_link(&tab_icon)) {}
         span .row {
-            span .st { (tinted(shape, tone)) " " b { (words) } }
+            @if is_past {
+                span .st { (tinted("clock", "past")) " " b .c-past { "Past" } }
+            } @else { span .st { (tinted(shape, tone)) " " b { (words) } } }
             span .sub.hide-s.nw {
+                @if is_past { (words.to_lowercase()) " then, " }
                 (mode(view.mode)) " · " (view.slots.used) " of " (view.slots.max) " slots"
             }
             @if view.needs > 0 {

@@ -17,18 +17,24 @@ pub fn bar(drawing: &Drawing<'_>, view: &FrameView) -> Markup {
         let handle = &drawing.site.api.handle;
         handle.read(|state| state.checkpoints.contains_key(*name))
     };
+    let is_today = local(view.at, "%F") == local(drawing.moment.clock, "%F");
+    let format = if is_today {
+        "%H:%M:%S"
+    } else {
+        "%Y-%m-%d %H:%M:%S"
+    };
     html! {
         div .pastbar role="status" {
             (icon("clock"))
             span {
-                b { "You are looking at " (local(view.at, "%Y-%m-%d %H:%M:%S")) "." }
+                b { "You are looking at " (local(view.at, format)) "." }
                 " Nothing can be changed here. "
                 @if since == 1 { "1 event has" } @else { (since) " events have" }
                 " happened since."
             }
             @if let Some(name) = view.checkpoint.as_ref().filter(is_kept) {
                 a .b href=(drawing.live_link(&format!("do/rollback/{name}"))) data-dialog {
-                    "Roll back to " (name) "…"
+                    "Roll back to " span .cut { (name) "…" }
                 }
             }
             a .b href=(drawing.live_link(&drawing.path)) { "Back to now" }

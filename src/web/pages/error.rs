@@ -2,10 +2,11 @@
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use maud::html;
+use maud::{Markup, html};
 
 use crate::api::ApiError;
-use crate::web::document::bare;
+use crate::web::document::{Page, Place, bare};
+use crate::web::parts::capital;
 
 /// Why there is no page, or why an action had no effect.
 #[derive(Debug)]
@@ -32,6 +33,24 @@ impl WebError {
         Self(ApiError::new(status, "PAGE_FAILED", message))
     }
 
+    /// A page that says why there is no other.
+    pub fn page(&self) -> Page {
+        Page {
+            title: "Nothing to show".into(),
+            place: Place::Nowhere,
+            main: html! { div .empty { (self.words()) } },
+        }
+    }
+
+    fn words(&self) -> Markup {
+        let Self(error) = self;
+        html! {
+            h1 { (capital(&error.message)) }
+            @if !error.details.is_empty() { p .lead { (error.details) } }
+            @for suggestion in &error.suggestions { p .sub.sec2 { (suggestion) } }
+        }
+    }
+
     /// What a refused request says.
     pub fn refusal(&self) -> &ApiError {
         &self.0
@@ -46,16 +65,8 @@ impl From<ApiError> for WebError {
 
 impl IntoResponse for WebError {
     fn into_response(self) -> Response {
-        let Self(error) = self;
-        let mut response = bare(
-            "swarm",
-            &html! {
-                h1 { (error.message) }
-                @if !error.details.is_empty() { p { (error.details) } }
-                @for suggestion in &error.suggestions { p { (suggestion) } }
-            },
-        );
-        *response.status_mut() = error.status;
+        let mut response = bare("swarm", &self.words());
+        *response.status_mut() = self.0.status;
         response
     }
 }

@@ -147,18 +147,8 @@ pub async fn draw(
         is_update: document.is_some(),
     };
     let ready = route.load(&asked).await?;
-    let last_seq = site.api.handle.read(|state| state.seq);
-    let mut frame = moment.read(site, |state| FrameView::of(state, last_seq));
-    if !moment.is_past() {
-        frame.look_outside(site).await;
-        site.log_id().await;
-    }
-    let query = query.text();
-    let address = if query.is_empty() {
-        path.to_owned()
-    } else {
-        format!("{path}?{query}")
-    };
+    let frame = frame_of(site, moment).await;
+    let address = address(path, query);
     let document = document.map_or_else(|| new_document(site), str::to_owned);
     let drawing = Drawing::new(site, moment, &address, &document);
     let page = ready.page(&drawing);
@@ -167,6 +157,33 @@ pub async fn draw(
         document,
         fragments: drawing.into_fragments(),
     })
+}
+
+async fn frame_of(site: &Arc<Site>, moment: &Moment) -> FrameView {
+    let last_seq = site.api.handle.read(|state| state.seq);
+    let mut frame = moment.read(site, |state| FrameView::of(state, last_seq));
+    if !moment.is_past() {
+        frame.look_outside(site).await;
+        site.log_id().await;
+    }
+    frame
+}
+
+fn address(path: &str, query: &Query) -> String {
+    match query.text() {
+        query if query.is_empty() => path.to_owned(),
+        query => format!("{path}?{query}"),
+    }
+}
+
+/// Says why there is no page, with the ways to the other pages and moments.
+async fn refuse(site: &Arc<Site>, moment: &Moment, address: &str, error: &WebError) -> Response {
+    let frame = frame_of(site, moment).await;
+    let document = new_document(site);
+    let drawing = Drawing::new(site, moment, address, &document);
+    let mut response = as_html(frame::document(&drawing, &error.page(), &frame));
+    *response.status_mut() = error.refusal().status;
+    response
 }
 
 /// A name for a document that nobody else has. It begins with the sequence number at which the
@@ -192,11 +209,12 @@ async fn show(State(site): State<Arc<Site>>, moment: Moment, uri: OriginalUri) -
     let path = path.trim_matches('/');
     let query = Query::of(uri.query().unwrap_or_default());
     let Some(route) = Route::of(path) else {
-        return WebError::not_found(format!("there is no page `{path}`")).into_response();
+        let error = WebError::not_found(format!("there is no page `{path}`"));
+        return refuse(&site, &moment, "", &error).await;
     };
     match draw(&site, &moment, (&route, path, &query), None).await {
         Ok(drawn) => as_html(maud::PreEscaped(drawn.document)),
-        Err(error) => error.into_response(),
+        Err(error) => refuse(&site, &moment, &address(path, &query), &error).await,
     }
 }
 

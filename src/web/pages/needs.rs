@@ -12,7 +12,7 @@ use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::view::{self, NeedsYou};
 use crate::web::document::Drawing;
-use crate::web::parts::{commands, icon, span, tinted, title};
+use crate::web::parts::{MOST, and_more, commands, icon, span, tinted, title};
 
 /// Something that needs a person.
 #[derive(Debug, Clone)]
@@ -76,8 +76,11 @@ fn since(state: &State, key: &NeedKey, id: &IdeaId) -> Option<Timestamp> {
 pub fn list(drawing: &Drawing<'_>, items: &[Item]) -> Markup {
     html! {
         ul .card.needs {
-            @for item in items { li id=(name(&item.key)) { (entry(drawing, item)) } }
+            @for item in items.iter().take(MOST) {
+                li id=(name(&item.key)) { (entry(drawing, item)) }
+            }
         }
+        (and_more(items.len()))
     }
 }
 
@@ -208,7 +211,7 @@ fn review(drawing: &Drawing<'_>, idea: &IdeaId, need: &NeedsYou) -> Markup {
     let approve = need.commit.as_ref().map(|commit| {
         html! {
             input type="hidden" name="commit" value=(commit.as_str());
-            button .b.quiet { "Approve and land" }
+            button .b.quiet { "Approve" }
         }
     });
     html! {
@@ -216,7 +219,7 @@ fn review(drawing: &Drawing<'_>, idea: &IdeaId, need: &NeedsYou) -> Markup {
         @if let Some(approve) = &approve {
             (drawing.form(&format!("do/approve/{idea}"), approve))
         }
-        a .b href=(drawing.link(&format!("ideas/{idea}?tab=changes"))) { "Look at the changes" }
+        a .b href=(drawing.link(&format!("ideas/{idea}?tab=changes"))) { "Review" }
     }
 }
 

@@ -47,7 +47,7 @@ pub fn time_bar(drawing: &Drawing<'_>, shown: &Shown) -> Markup {
                 (icon("play"))
             }
             (drawing.fragment("f-time", Touched::TIME, &bar))
-            a .b.quiet.livepill href=(drawing.live_link(&drawing.path)) data-key="l"
+            a .b.livepill.quiet[!is_past] href=(drawing.live_link(&drawing.path)) data-key="l"
                 aria-current=[(!is_past).then_some("true")] {
                 @if is_past { "Back to live" } @else { (tinted("run", "run")) " Live" }
             }

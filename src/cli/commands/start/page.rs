@@ -17,7 +17,7 @@ pub fn announce(opens: bool) -> OnPage {
         let how = if opens {
             "it opens in your browser"
         } else {
-            "the link works once, within a minute"
+            "it works once, within a minute"
         };
         let line = format!("page: {link}\n  {how}; another link: swarm open\n");
         // The daemon continues even if nobody reads.

@@ -94,7 +94,7 @@ fn table(drawing: &Drawing<'_>, view: &View, agents: &[AgentView]) -> Markup {
     html! {
         div .card.clip { table .fix.stackable {
             colgroup {
-                col width="96"; col; col width="170"; col width="84" .hide-s; col width="84";
+                col width="96"; col; col width="196"; col width="84" .hide-s; col width="84";
                 col width="76";
             }
             thead { tr {

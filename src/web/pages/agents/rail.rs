@@ -4,11 +4,12 @@ use maud::{Markup, html};
 
 use super::agent::View;
 use super::known::{is_iteration, label};
-use crate::domain::ids::{Oid, RunId};
+use crate::domain::ids::RunId;
 use crate::domain::state::Audit;
 use crate::view::MessageView;
 use crate::web::document::Drawing;
-use crate::web::parts::{clock, commit, dollars, icon, span, tokens};
+use crate::web::pages::ideas::audit;
+use crate::web::parts::{clock, dollars, span, tokens};
 
 /// All of it.
 pub fn rail(drawing: &Drawing<'_>, view: &View) -> Markup {
@@ -34,21 +35,11 @@ fn steps(steps: &[Audit]) -> Markup {
             section {
                 h2 { "So far" }
                 ol .bumps { @for step in steps {
-                    li {
-                        (clock(step.at)) (icon("ok"))
-                        div { (step.what.replace('_', " ")) " " (detail(&step.detail)) }
-                    }
+                    li { (audit(step)) }
                 } }
             }
         }
     }
-}
-
-/// A commit, shortened, or any other text.
-fn detail(text: &str) -> Markup {
-    let oid = text.parse::<Oid>();
-    let other = |_| html! { span .dim { (text) } };
-    oid.map_or_else(other, |oid| commit(&oid))
 }
 
 fn said(said: &[MessageView]) -> Markup {

@@ -253,7 +253,7 @@ impl Sheet<'_> {
             article #{ "file-" (index) } .card.clip.dfile data-path=(file.path) {
                 header {
                     (tinted("open", "idle"))
-                    h3 .any { @if let Some(from) = &file.from { code { (from) } " → " }
+                    h2 .any { @if let Some(from) = &file.from { code { (from) } " → " }
                         code { (file.path) } }
                     @if let Some((word, tone)) = kind(file) {
                         span class={ "tag " (tone) } { (word) }

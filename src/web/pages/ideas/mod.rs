@@ -15,6 +15,8 @@ mod testkit;
 #[allow(clippy::unwrap_used)] // a test fails by panicking
 mod tests;
 
+pub use rail::audit;
+
 use maud::{Markup, html};
 
 use crate::domain::ids::{IdeaId, ProfileName};

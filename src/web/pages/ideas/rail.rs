@@ -3,12 +3,12 @@
 use maud::{Markup, html};
 
 use super::graph::{Size, picture};
-use crate::domain::ids::IdeaId;
+use crate::domain::ids::{IdeaId, Oid};
 use crate::domain::settings::Mode;
 use crate::domain::state::{Audit, IdeaStatus, State};
 use crate::view::{self, AgentView, GraphView, IdeaDetail};
 use crate::web::document::Drawing;
-use crate::web::parts::{clock, commit, doing, dollars, tinted, tokens};
+use crate::web::parts::{MOST, and_more, clock, commit, doing, dollars, tinted, tokens};
 use crate::web::touches::Touched;
 
 /// Lines of what happened last.
@@ -86,8 +86,15 @@ pub fn audit(line: &Audit) -> Markup {
     html! {
         (clock(line.at))
         (tinted(shape, tone))
-        div .any { (words) @if !line.detail.is_empty() { " " span .dim { (line.detail) } } }
+        div .any { (words) @if !line.detail.is_empty() { " " (detail(&line.detail)) } }
     }
+}
+
+/// A commit, shortened, or any other text.
+fn detail(text: &str) -> Markup {
+    let oid = text.parse::<Oid>();
+    let other = |_| html! { span .dim { (text) } };
+    oid.map_or_else(other, |oid| commit(&oid))
 }
 
 /// The sign and the words of an audit line. Other lines, of later versions, keep their own.
@@ -143,7 +150,10 @@ fn facts(drawing: &Drawing<'_>, rail: &Rail, detail: &IdeaDetail) -> Markup {
                     dt { "After" } dd { @for id in &idea.after { (link(id)) } }
                 }
                 @if !detail.dependents.is_empty() {
-                    dt { "Needed by" } dd { @for id in &detail.dependents { (link(id)) } }
+                    dt { "Needed by" } dd {
+                        @for id in detail.dependents.iter().take(MOST) { (link(id)) }
+                        (and_more(detail.dependents.len()))
+                    }
                 }
                 @if !idea.tags.is_empty() {
                     dt { "Tags" } dd { @for tag in &idea.tags { span .tag { (tag) } " " } }

@@ -24,6 +24,8 @@ use rail::Rail;
 
 /// Ideas in the list of what comes next.
 const NEXT: usize = 6;
+/// Entries of the merge train.
+const FIRST: usize = 8;
 
 /// What the page shows.
 pub struct View {
@@ -279,7 +281,9 @@ fn agent_row(drawing: &Drawing<'_>, view: &View, agent: &AgentView) -> Markup {
             td {
                 span .st {
                     (tinted(shape, tone)) " " (doing(agent.phase))
-                    @if agent.iteration > 1 { ", iteration " (agent.iteration) }
+                    @if agent.iteration > 1 && agent.phase == AttemptPhase::Working {
+                        ", iteration " (agent.iteration)
+                    }
                 }
                 @if let Some(progress) = agent.progress {
                     svg .bar role="img" aria-label={ (progress) " percent" } {
@@ -304,7 +308,8 @@ fn train(drawing: &Drawing<'_>, view: &View) -> Markup {
             @if view.status.merge_queue.is_empty() {
                 p .sub { "Empty." }
             } @else {
-                ol .card.train { @for (index, entry) in view.status.merge_queue.iter().enumerate() {
+                ol .card.train { @for (index, entry) in
+                    view.status.merge_queue.iter().take(FIRST).enumerate() {
                     li #{ "train-" (entry.idea_id) } {
                         span .stop.held[entry.held].now[!entry.held] { (index + 1) }
                         div {
@@ -316,6 +321,9 @@ fn train(drawing: &Drawing<'_>, view: &View) -> Markup {
                         }
                     }
                 } }
+                @if view.status.merge_queue.len() > FIRST {
+                    p .sub.sec2 { "And " (view.status.merge_queue.len() - FIRST) " more." }
+                }
             }
         }
     }

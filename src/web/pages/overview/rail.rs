@@ -10,6 +10,18 @@ use crate::web::document::Drawing;
 use crate::web::parts::{clock, commands, dollars, icon, label, look, many, tinted, tokens};
 use crate::web::touches::Touched;
 
+/// The order of the bar and its legend: what is finished, what is on its way, what waits.
+const ORDER: [IdeaStatus; 8] = [
+    IdeaStatus::Done,
+    IdeaStatus::Merging,
+    IdeaStatus::Active,
+    IdeaStatus::Blocked,
+    IdeaStatus::Failed,
+    IdeaStatus::Timeout,
+    IdeaStatus::Cancelled,
+    IdeaStatus::Pending,
+];
+
 /// What the rail shows besides the status.
 pub struct Rail {
     checkpoint: Option<(CheckpointName, Timestamp)>,
@@ -57,7 +69,7 @@ pub fn draw(drawing: &Drawing<'_>, rail: &Rail, status: &StatusView) -> Markup {
 }
 
 fn ideas(drawing: &Drawing<'_>, rail: &Rail, status: &StatusView) -> Markup {
-    let counted = IdeaStatus::ALL.map(|one| (one, status.ideas.get(one.as_str()).copied()));
+    let counted = ORDER.map(|one| (one, status.ideas.get(one.as_str()).copied()));
     let counted = counted
         .into_iter()
         .filter_map(|(one, count)| Some((one, count?)));

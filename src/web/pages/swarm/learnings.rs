@@ -12,7 +12,7 @@ use crate::web::parts::many;
 use crate::web::touches::Touched;
 
 /// Learnings on one page.
-const ROWS: usize = 200;
+const ROWS: usize = 100;
 /// Sources that are open at once.
 const OPEN: usize = 4;
 

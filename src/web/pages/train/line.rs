@@ -6,7 +6,7 @@ use super::View;
 use crate::domain::lifecycle::MergePhase;
 use crate::view::{AgentView, MergeStep, StepState, TrainView};
 use crate::web::document::Drawing;
-use crate::web::parts::{doing, icon, span};
+use crate::web::parts::{MOST, and_more, doing, icon, span};
 
 /// The queue without what waits at the side, and what comes after it.
 pub fn line(drawing: &Drawing<'_>, view: &View) -> Markup {
@@ -20,13 +20,14 @@ pub fn line(drawing: &Drawing<'_>, view: &View) -> Markup {
             @if on_line.is_empty() { p .sub { "Nothing waits to land." } }
             @if !on_line.is_empty() || !view.coming.is_empty() {
                 ol .card.train {
-                    @for (index, one) in on_line.iter().enumerate() {
+                    @for (index, one) in on_line.iter().take(MOST).enumerate() {
                         li #{ "train-" (one.merge.idea_id) } { (entry(drawing, view, index, one)) }
                     }
                     @for agent in &view.coming {
                         li #{ "coming-" (agent.id) } { (coming(drawing, view, agent)) }
                     }
                 }
+                (and_more(on_line.len()))
             }
         }
     }

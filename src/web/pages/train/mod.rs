@@ -20,7 +20,9 @@ use crate::web::document::{Drawing, Page, Place};
 use crate::web::pages::WebError;
 use crate::web::pages::asked::{Asked, Ready};
 use crate::web::pages::checkpoints::when;
-use crate::web::parts::{capital, commands, commit, many, span, tinted, title, word};
+use crate::web::parts::{
+    MOST, and_more, capital, commands, commit, many, span, tinted, title, word,
+};
 use crate::web::touches::Touched;
 
 /// Landings on the page.
@@ -236,7 +238,10 @@ fn siding(drawing: &Drawing<'_>, view: &View) -> Markup {
                 (count) @if count == 1 { " waits for you and holds nobody up" }
                 @else { " wait for you and hold nobody up" }
             } }
-            ul .card.needs { @for need in &view.needs { li { (waiting(drawing, view, need)) } } }
+            ul .card.needs { @for need in view.needs.iter().take(MOST) {
+                li { (waiting(drawing, view, need)) }
+            } }
+            (and_more(count))
         }
     }
 }

@@ -20,12 +20,13 @@ use crate::web::document::{Drawing, Page, Place};
 use crate::web::pages::WebError;
 use crate::web::pages::asked::{Asked, Ready};
 use crate::web::parts::{
-    capital, clock, commands, commit, dollars, icon, local, look, tinted, title, word,
+    MOST, and_more, capital, clock, commands, commit, dollars, icon, local, look, tinted, title,
+    word,
 };
 use crate::web::touches::Touched;
 
 /// Rows of a kind; the ideas page has the others.
-const ROWS: usize = 200;
+const ROWS: usize = 100;
 
 /// The periods that are offered: the query's value, and words.
 const PERIODS: [(&str, &str); 4] = [
@@ -228,7 +229,7 @@ fn needs(drawing: &Drawing<'_>, view: &View) -> Markup {
     html! {
         section {
             header .row { h2 .c-wait { "Needs you" } }
-            ul .list { @for need in all { li {
+            ul .list { @for need in all.iter().take(MOST) { li {
                 (tinted(need_icon(need.kind), "wait"))
                 div .grow {
                     @if let Some(id) = &need.idea_id {
@@ -238,6 +239,7 @@ fn needs(drawing: &Drawing<'_>, view: &View) -> Markup {
                     (commands(&need.commands))
                 }
             } } }
+            (and_more(all.len()))
         }
     }
 }

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::View;
 use crate::view::{BumpKind, LearningView};
 use crate::web::document::Drawing;
-use crate::web::parts::{clock, dollars, tinted, tokens};
+use crate::web::parts::{MOST, and_more, clock, dollars, tinted, tokens};
 
 /// Things that went wrong, the newest.
 const BUMPS: usize = 30;
@@ -76,10 +76,11 @@ pub fn found(drawing: &Drawing<'_>, view: &View) -> Markup {
     html! {
         section {
             h2 { a href=(drawing.link("learnings")) { "Found out" } }
-            ul .list { @for one in &view.found { li { span .grow {
+            ul .list { @for one in view.found.iter().take(MOST) { li { span .grow {
                 b .learned { (one.content) } br;
                 span .dim { (sources(one)) }
             } } } }
+            (and_more(view.found.len()))
         }
     }
 }
