@@ -8,8 +8,10 @@
 
 mod axe;
 mod browser;
+mod entry;
 #[allow(dead_code, unused_imports)] // not every test binary needs all of it
 #[path = "../it/harness/mod.rs"]
 mod harness;
+mod hostile;
 mod night;
 mod views;
