@@ -1,5 +1,5 @@
-//! Another server on this machine, such as one that an agent started, and what it can do to the page
-//! of a person who visits both in one browser: nothing.
+//! Another server on this machine, such as one that an agent started, and what it can do to the
+//! page of a person who visits both in one browser: nothing.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -23,7 +23,7 @@ impl Stranger {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let page = page(port);
-        let heads = Arc::new(Mutex::default());
+        let heads = Arc::<Mutex<Vec<String>>>::default();
         let kept = Arc::clone(&heads);
         let thread = thread::spawn(move || {
             for stream in listener.incoming() {
@@ -31,7 +31,7 @@ impl Stranger {
                 if head.starts_with("QUIT") {
                     return;
                 }
-                Mutex::lock(&kept).unwrap().push(head);
+                kept.lock().unwrap().push(head);
             }
         });
         Self {

@@ -16,8 +16,9 @@ const IMAGE: &str = "<img src=x onerror=window.hacked=1>";
 const SCRIPT: &str = r#"
 IMAGE='<img src=x onerror=window.hacked=1>'
 QUOTE='" onmouseover="window.hacked=1" x="'
-printf '%s\n' "$IMAGE" "$QUOTE" '<script>window.hacked=1</script>' '</ol></main><svg onload=window.hacked=1>'
-printf '\033]8;;javascript:window.hacked=1\007link\033]8;;\007 \033[31mred \342\200\256gnp.exe \000 \355\240\200\n'
+printf '%s\n' "$IMAGE" "$QUOTE" '<script>window.hacked=1</script>' '</ol></main><svg onload=x>'
+printf '\033]8;;javascript:window.hacked=1\007link\033]8;;\007 \033[31mred '
+printf '\342\200\256gnp.exe \000 \355\240\200\n'
 head -c 10485760 /dev/zero | tr '\000' '<'
 printf '\nlast %s\n' "$IMAGE"
 write "$IMAGE.txt" "<script>window.hacked=1</script> $QUOTE"

@@ -33,6 +33,9 @@ const CORPUS: [&str; 10] = [
     "{{constructor.constructor('window.hacked=1')()}} ${1} `x`\r\n# heading\n\ndata: x\n\n",
 ];
 
+/// Characters that turn text around or hide.
+const HIDDEN: &str = "\u{202e}\u{2066}\u{200b}\u{feff}\u{61c}";
+
 fn hostile(number: usize) -> String {
     // Several in one text: what one opens another may close.
     format!(
@@ -116,7 +119,8 @@ fn tell(world: &World, text: impl Fn(usize) -> String) {
     let patch: String = (0..CORPUS.len())
         .map(|at| {
             let (name, old, new) = (line(at), line(at + 1), line(at + 2));
-            format!("diff --git a/{name} b/{name}\n--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@ {name}\n-{old}\n+{new}\n")
+            let head = format!("diff --git a/{name} b/{name}\n--- a/{name}\n+++ b/{name}");
+            format!("{head}\n@@ -1 +1 @@ {name}\n-{old}\n+{new}\n")
         })
         .collect();
     *world.told.diff.lock().unwrap() = Some(MergeDiff {

@@ -72,7 +72,7 @@ async fn an_event_changes_only_fragments_that_it_touches() {
                     missed.insert(format!("{} changes {id} (seed {seed})", event.kind()));
                 } else if kinds != Touched::TIME {
                     showing
-                        .entry(event.kind())
+                        .entry(name(event))
                         .or_default()
                         .insert(id.to_owned());
                 }
