@@ -14,6 +14,7 @@ use super::Site;
 use super::entry::access;
 use super::moment::Moment;
 use super::touches::Touched;
+use super::visible::visible;
 
 /// Where a page is in the navigation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,7 +168,7 @@ pub fn bare(title: &str, body: &Markup) -> Response {
 pub fn as_html(markup: Markup) -> Response {
     (
         [(CONTENT_TYPE, "text/html; charset=utf-8")],
-        markup.into_string(),
+        visible(markup.into_string()),
     )
         .into_response()
 }

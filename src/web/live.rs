@@ -28,6 +28,7 @@ use super::pages::asked::Query;
 use super::pages::{Route, WebError, draw};
 use super::streams::{Entered, Place};
 use super::touches::{Touched, touches};
+use super::visible::visible;
 use crate::web::entry::guard::Session;
 
 /// The shortest time between two updates.
@@ -266,7 +267,8 @@ impl Follower {
 fn partial(fragment: &Fragment) -> String {
     format!(
         "<hx-partial hx-target=\"#{}\" hx-swap=\"outerMorph\">{}</hx-partial>",
-        fragment.id, fragment.markup
+        fragment.id,
+        visible(fragment.markup.clone())
     )
 }
 

@@ -6,6 +6,7 @@
 //! | `server` | the TCP port |
 //! | `entry` | who may come in, and what every answer carries |
 //! | `document`, `frame`, `parts` | what a page consists of, what surrounds it, and small pieces |
+//! | `visible` | shows characters that hide or turn text around |
 //! | `moment` | the state to show: now, or at an earlier event (`?at=`) |
 //! | `history`, `time` | what the log tells beyond a state; the way back in time |
 //! | `pages` | one file for each page: from a view to markup |
@@ -36,8 +37,11 @@ mod parts;
 mod preferences;
 pub mod server;
 mod streams;
+#[cfg(test)]
+mod tests;
 mod time;
 mod touches;
+mod visible;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -41,13 +41,26 @@ impl Moment {
         }
     }
 
+    /// Now, at a time that stands still.
+    #[cfg(test)]
+    pub fn now_at(clock: Timestamp) -> Self {
+        Self {
+            clock,
+            ..Self::now()
+        }
+    }
+
     /// The moment of an address.
     pub async fn of(site: &Arc<Site>, at: Option<String>) -> Result<Self, WebError> {
         let Some(text) = at.filter(|at| !at.is_empty()) else {
             return Ok(Self::now());
         };
-        let upto = parse(&text)
-            .ok_or_else(|| WebError::bad(format!("`{text}` is no event number, age or time")))?;
+        let upto = parse(&text).ok_or_else(|| {
+            let points = describe::POINTS;
+            WebError::bad(format!(
+                "`{text}` is no event number, age or time: {points}"
+            ))
+        })?;
         let past = site
             .past
             .state(site.api.handle.read(|state| state.seq), upto)
@@ -293,10 +306,17 @@ mod tests {
     #[test]
     fn a_moment_is_an_event_an_age_or_a_time() {
         assert_eq!(parse("120"), Some(Upto::Seq(120)));
-        for text in ["2h", "10m", "2026-01-31T23:59:00Z", "2026-01-31 23:59"] {
+        for text in [
+            "2h",
+            "10m",
+            "2026-01-31T23:59:00Z",
+            "2026-01-31 23:59",
+            "02:14",
+            "2:14:07",
+        ] {
             assert!(matches!(parse(text), Some(Upto::Time(_))), "{text}");
         }
-        for text in ["<script>", "-1", "1e9", "yesterday", ""] {
+        for text in ["<script>", "-1", "1e9", "25:00", "yesterday", ""] {
             assert_eq!(parse(text), None, "{text}");
         }
     }

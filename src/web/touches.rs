@@ -81,7 +81,8 @@ fn of_kind(event: &Event) -> Touched {
     match event {
         Event::Mark(_) => Touched::NOTHING,
         // Whether something waits for a person depends on what is under way.
-        Event::EffectRequested(_) | Event::EffectFinished(_) => Touched::NEEDS,
+        // A run's bar begins when the run is asked for.
+        Event::EffectRequested(_) | Event::EffectFinished(_) => Touched::NEEDS | Touched::TIMELINE,
         Event::DaemonStarted(_)
         | Event::RolledBack(_)
         | Event::StateRepaired(_)
@@ -108,7 +109,7 @@ fn of_kind(event: &Event) -> Touched {
         | Event::NoticeDelivered(_)
         | Event::NoticeFailed(_) => SWARM | Touched::TRAIN | Touched::CHECKPOINTS,
         Event::SettingsLoaded(_) | Event::ModeSet(_) => {
-            SWARM | Touched::SETTINGS | Touched::HOOKS | Touched::COST | Touched::IDEAS
+            SWARM | Touched::SETTINGS | Touched::TRAIN | Touched::COST | Touched::IDEAS
         }
         Event::IdeaAdded(_)
         | Event::IdeaEdited(_)

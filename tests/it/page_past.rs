@@ -6,6 +6,7 @@ use std::net::TcpStream;
 use serde_json::json;
 
 use crate::harness::Sandbox;
+use crate::kill_and_restart::Dice;
 
 /// Pages that this file is about, and some that have forms.
 const PAGES: [&str; 9] = [
@@ -175,5 +176,140 @@ fn events_are_paged_and_filtered_and_have_their_json() {
         wrong.contains("is not a kind of event") && !wrong.contains("<script>"),
         "{wrong}"
     );
+    daemon.stop();
+}
+
+/// What the navigation says beside a page's name.
+fn beside(page: &str, name: &str) -> usize {
+    let list = page.split("id=\"f-nav\"").nth(1).unwrap();
+    let entry = list.split(&format!(">{name}")).nth(1).unwrap();
+    let entry = entry.split("</a>").next().unwrap();
+    let count = entry
+        .split('>')
+        .nth(1)
+        .and_then(|rest| rest.split('<').next());
+    count.map_or(0, |count| count.parse().unwrap())
+}
+
+/// The pages at this event against `swarm replay --at`: how many there are of everything, and how
+/// each idea stands.
+fn compare(sandbox: &Sandbox, browser: &Browser, seq: u64) {
+    let replayed = sandbox.swarm(&["replay", "--at", &seq.to_string()]).json();
+    let (status, page) = browser.page(&format!("ideas?at={seq}"));
+    assert_eq!(status, 200, "at {seq}: {page}");
+    let count = |list: &str| match &replayed[list] {
+        serde_json::Value::Array(all) => all.len(),
+        serde_json::Value::Object(all) => all.len(),
+        _ => 0,
+    };
+    for (name, list) in [
+        ("Ideas", "ideas"),
+        ("Agents", "agents"),
+        ("Merge train", "queue"),
+        ("Checkpoints", "checkpoints"),
+        ("Learnings", "learnings"),
+    ] {
+        assert_eq!(
+            beside(&page, name),
+            count(list),
+            "{name} at {seq}: {replayed:#}"
+        );
+    }
+    let phase = replayed["swarm"]["phase"].as_str().unwrap();
+    let words = match phase {
+        "rolling-back" => "Was rolling back".to_owned(),
+        "draining" => "Was stopping".to_owned(),
+        phase => format!("Was {phase}"),
+    };
+    assert!(page.contains(&words), "{words} at {seq}");
+    for (id, idea) in replayed["ideas"].as_object().into_iter().flatten() {
+        let one = browser.page(&format!(
+            "ideas?status={}&at={seq}",
+            idea["status"].as_str().unwrap()
+        ));
+        assert!(
+            one.1.contains(&format!("/ideas/{id}?at=")),
+            "{id} at {seq}: {}",
+            one.1
+        );
+    }
+}
+
+#[test]
+fn the_past_is_that_of_replay_live_and_after_a_restart_with_the_same_session() {
+    let sandbox = landed();
+    let daemon = sandbox.start();
+    sandbox.wait_idea("idea-001", "done");
+    sandbox.swarm(&["checkpoint", "create", "mid"]).ok();
+    sandbox.idea("say 'LEARNING_GLOBAL:tests need a database'; say BLOCKED:no map");
+    sandbox.wait_idea("idea-003", "blocked");
+    let browser = Browser::open(&sandbox);
+    let last = sandbox.swarm(&["replay"]).json()["seq"].as_u64().unwrap();
+    let mut dice = Dice::thrown();
+    let seqs: Vec<u64> = (0..10).map(|_| dice.below(last) + 1).collect();
+    for seq in &seqs {
+        compare(&sandbox, &browser, *seq);
+    }
+    // A time means the last event that is not later.
+    let middle = sandbox
+        .swarm(&["replay", "--at", &(last / 2).to_string()])
+        .json();
+    let time = middle["swarm"]["lastEventAt"].as_str().unwrap();
+    let upto = &sandbox.swarm(&["replay", "--at", time]).json()["seq"];
+    let (_, page) = browser.page(&format!("?at={time}"));
+    assert!(
+        page.contains(&format!("event </i>{upto}")),
+        "{time}: {page}"
+    );
+    daemon.stop();
+    let daemon = sandbox.start();
+    // A session survives the daemon.
+    for seq in seqs {
+        compare(&sandbox, &browser, seq);
+    }
+    daemon.stop();
+}
+
+#[test]
+fn a_text_that_is_no_moment_is_refused_with_what_is_one() {
+    let sandbox = Sandbox::ready();
+    let daemon = sandbox.start();
+    let browser = Browser::open(&sandbox);
+    for text in ["yesterday", "25:00", "1e9", "%3Cscript%3E"] {
+        let (status, body) = browser.page(&format!("?at={text}"));
+        assert_eq!(status, 400, "{text}: {body}");
+        assert!(
+            body.contains("a local time of day (23:59)"),
+            "{text}: {body}"
+        );
+        assert!(!body.contains("<script>"), "{body}");
+    }
+    for text in ["00:00", "0:00:01", "1"] {
+        assert_eq!(browser.page(&format!("?at={text}")).0, 200, "{text}");
+    }
+    daemon.stop();
+}
+
+#[test]
+fn page_api_and_command_line_of_a_real_daemon_tell_the_same_counts() {
+    let sandbox = landed();
+    let daemon = sandbox.start();
+    sandbox.wait_idea("idea-001", "done");
+    sandbox.idea("say BLOCKED:no map");
+    sandbox.wait_idea("idea-003", "blocked");
+    let browser = Browser::open(&sandbox);
+    let (_, page) = browser.page("");
+    let status = sandbox.status();
+    let ideas = status["ideas"].as_object().unwrap();
+    let all: u64 = ideas.values().map(|count| count.as_u64().unwrap()).sum();
+    assert_eq!(beside(&page, "Ideas") as u64, all);
+    let needs = status["needsYou"].as_array().unwrap().len();
+    assert_eq!(beside(&page, "Overview"), needs);
+    let printed = sandbox.swarm(&["status"]).ok().to_owned();
+    for (status, count) in ideas {
+        let told = printed.contains(&format!(" {count} {status}"));
+        assert_eq!(told, count.as_u64() > Some(0), "{status}: {printed}");
+    }
+    assert_eq!(printed.matches("  ! ").count(), needs, "{printed}");
     daemon.stop();
 }

@@ -9,9 +9,11 @@
 mod axe;
 mod backlog;
 mod browser;
+mod entry;
 #[allow(dead_code, unused_imports)] // not every test binary needs all of it
 #[path = "../it/harness/mod.rs"]
 mod harness;
+mod hostile;
 mod keyboard;
 mod killed;
 mod live;

@@ -3,17 +3,18 @@
 use std::collections::BTreeSet;
 
 use clap::Args;
-use jiff::tz::TimeZone;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::cli::clock;
 use crate::cli::context::Context;
-use crate::cli::error::{CliError, Kind};
+use crate::cli::error::CliError;
+use crate::cli::event_log::read_point;
 use crate::cli::output::terminal::safe;
 use crate::daemon::Paths;
 use crate::daemon::offline::{self, TwoWays, Upto};
 use crate::domain::state::State;
+use crate::view::describe::Point;
 
 /// `replay`. Reads the files, with and without a daemon.
 #[derive(Debug, Args)]
@@ -24,8 +25,8 @@ use crate::domain::state::State;
   $ swarm replay --at \"2026-01-31 23:59\"
   $ swarm replay --verify")]
 pub struct Replay {
-    /// The point to show: a sequence number, an RFC 3339 time, or a local date and time. Default:
-    /// the end of the log.
+    /// The point to show: a sequence number, an age (2h), an RFC 3339 time, or a local time with or
+    /// without its date. Default: the end of the log.
     #[arg(long, value_name = "SEQ|TIME")]
     pub at: Option<String>,
     /// Compare the snapshot and the events after it with a full replay.
@@ -39,7 +40,7 @@ pub fn run(args: &Replay, context: &mut Context) -> Result<(), CliError> {
     if args.verify {
         return report(&verify(&paths)?, context);
     }
-    let at = args.at.as_deref().map(|text| point(text, &context.zone));
+    let at = args.at.as_deref().map(|text| point(text, context));
     let state = state_at(&paths, at.unwrap_or(Ok(Upto::End))?)?;
     context.output.document(&state)
 }
@@ -119,19 +120,10 @@ fn first_difference(path: &str, one: &Value, other: &Value) -> Option<String> {
 }
 
 /// Parses a point that somebody typed.
-fn point(text: &str, zone: &TimeZone) -> Result<Upto, CliError> {
-    if let Ok(seq) = text.parse() {
-        return Ok(Upto::Seq(seq));
-    }
-    clock::read(text, zone).map(Upto::Time).ok_or_else(|| {
-        CliError::new(
-            Kind::Usage,
-            format!("`{text}` is neither a sequence number nor a time"),
-        )
-        .hint(
-            "use a number (120), a time (2026-01-31T23:59:00Z) or a local date and time \
-            (\"2026-01-31 23:59\")",
-        )
+fn point(text: &str, context: &Context) -> Result<Upto, CliError> {
+    Ok(match read_point(text, &context.zone, clock::now())? {
+        Point::Seq(seq) => Upto::Seq(seq),
+        Point::Time(time) => Upto::Time(time),
     })
 }
 
@@ -181,21 +173,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn points_are_numbers_or_times() {
-        assert_eq!(point("120", &TimeZone::UTC).unwrap(), Upto::Seq(120));
-        let time = "2026-01-31T23:59:00.000Z";
-        let expected = Upto::Time(time.parse().unwrap());
-        assert_eq!(point("2026-01-31 23:59", &TimeZone::UTC).unwrap(), expected);
-        assert_eq!(
-            point("yesterday", &TimeZone::UTC)
-                .unwrap_err()
-                .kind
-                .exit_code(),
-            2
-        );
-    }
 
     #[test]
     fn the_verdict_is_one_line() {

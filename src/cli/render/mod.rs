@@ -5,6 +5,8 @@
 
 pub mod idea;
 pub mod idea_list;
+#[cfg(test)]
+mod test_counts;
 pub mod usage;
 
 use serde_json::Value;

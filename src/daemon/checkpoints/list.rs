@@ -341,3 +341,127 @@ fn commits(repo: &Repo, state: &State, preview: &mut Preview) -> Result<(), GitE
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::domain::event::Event;
+    use crate::domain::state::checkpoint::Unfinished;
+    use crate::domain::testkit::sim::Sim;
+    use crate::domain::time::Timestamp;
+
+    fn life(seed: u64) -> Sim {
+        let mut x = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        let numbers = std::iter::repeat_with(move || {
+            x ^= x << 13;
+            x ^= x >> 7;
+            x ^= x << 17;
+            u16::try_from(x >> 48).unwrap()
+        });
+        let length = 100 + usize::try_from(seed % 5).unwrap() * 100;
+        let mut sim = Sim::new(numbers.take(length).collect());
+        sim.live();
+        sim
+    }
+
+    /// Messages that the ideas' next prompts carry.
+    fn messages(state: &State) -> Vec<Dropped> {
+        let of = |work: Unfinished| {
+            let idea_id = work.idea;
+            let each = work.messages.into_iter();
+            each.map(move |message| Dropped {
+                idea_id: idea_id.clone(),
+                message,
+            })
+            .collect::<Vec<_>>()
+        };
+        unfinished(state).into_iter().flat_map(of).collect()
+    }
+
+    /// What is in the first list and not in the second.
+    fn without(mut all: Vec<Dropped>, mut others: Vec<Dropped>) -> Vec<Dropped> {
+        all.retain(|one| match others.iter().position(|other| other == one) {
+            Some(at) => {
+                others.swap_remove(at);
+                false
+            }
+            None => true,
+        });
+        all
+    }
+
+    /// Agents whose attempts these events end.
+    fn ended(events: &[(Timestamp, Event)]) -> BTreeSet<AgentId> {
+        let ended = |event: &Event| match event {
+            Event::AttemptEnded(ended) => Some(ended.agent.clone()),
+            _ => None,
+        };
+        events
+            .iter()
+            .filter_map(|(_, event)| ended(event))
+            .collect()
+    }
+
+    /// Rolls back at a random moment; how many ideas, agents and messages that was about. `None` if
+    /// it was not possible.
+    fn preview_comes_true(seed: u64) -> Option<[usize; 3]> {
+        let mut sim = life(seed);
+        let names: Vec<_> = sim.state.checkpoints.keys().cloned().collect();
+        let name = names.get(usize::try_from(seed).unwrap() % names.len().max(1))?;
+        let (before, since) = (sim.state.clone(), sim.log.len());
+        let then = sim.roll_back(name)?;
+        let after = &sim.state;
+        let events = &sim.log[since..];
+        let is_over = |(_, event): &(_, Event)| matches!(event, Event::RolledBack(_));
+        assert!(events.iter().any(is_over), "seed {seed}: {events:#?}");
+
+        let was = |id: &IdeaId| before.ideas.get(id).unwrap().status;
+        let moved = after
+            .ideas
+            .iter()
+            .filter(|(id, idea)| was(id) != idea.status);
+        let moved: Vec<_> = moved
+            .map(|(id, idea)| Reverted {
+                id: id.clone(),
+                from: was(id),
+                to: idea.status,
+            })
+            .collect();
+        assert_eq!(reverted(&before, &then), moved, "seed {seed}: ideas");
+
+        let ended = ended(events);
+        let agents: BTreeSet<_> = stopped(&before).into_iter().map(|one| one.id).collect();
+        assert_eq!(agents, ended, "seed {seed}: agents");
+        assert!(
+            after.agents.is_empty() && after.queue.is_empty(),
+            "seed {seed}"
+        );
+
+        let lost = without(messages(&before), messages(after));
+        assert_eq!(dropped(&before, &then), lost, "seed {seed}: messages");
+
+        let waits = |idea: &&Idea| !idea.held && idea.status == IdeaStatus::Pending;
+        let waiting = after.ideas.values().filter(waits).count() as u64;
+        let autopilot = u64::from(after.mode() == Mode::Autopilot);
+        assert_eq!(
+            to_start(&before, &then),
+            waiting * autopilot,
+            "seed {seed}: to start"
+        );
+        assert!(after.swarm.paused, "seed {seed}: it goes on by itself");
+        Some([moved.len(), ended.len(), lost.len()])
+    }
+
+    #[test]
+    fn a_rollback_changes_what_its_preview_says() {
+        let possible = (1..).filter_map(preview_comes_true).take(500);
+        let all = possible.fold([0; 3], |[ideas, agents, messages], [i, a, m]| {
+            [ideas + i, agents + a, messages + m]
+        });
+        eprintln!("500 rollbacks: {all:?} ideas, agents and messages");
+        let [ideas, agents, messages] = all;
+        assert!(ideas > 500 && agents > 100 && messages > 5, "{all:?}");
+    }
+}

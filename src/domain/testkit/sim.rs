@@ -16,13 +16,14 @@ use crate::domain::decide;
 use crate::domain::effect::{self, Effect, Purpose};
 use crate::domain::event::{EffectRequested, Event};
 use crate::domain::evolve::evolve;
-use crate::domain::ids::EffectId;
+use crate::domain::ids::{CheckpointName, EffectId, IdeaId};
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::observation::Observation;
 use crate::domain::outcome::{Failure, Outcome};
 use crate::domain::settings::Settings;
 use crate::domain::signal::Signal;
 use crate::domain::state::State;
+use crate::domain::state::checkpoint::IdeaThen;
 use crate::domain::time::Timestamp;
 use crate::view::{self, Rest};
 
@@ -115,6 +116,32 @@ impl Sim {
             }
         }
         panic!("no help is enough: {:#?}", self.state);
+    }
+
+    /// Rolls back while all goes well and nobody interferes, and stays paused: what the checkpoint
+    /// had of each idea. `None` if it cannot be done now.
+    pub(crate) fn roll_back(
+        &mut self,
+        name: &CheckpointName,
+    ) -> Option<BTreeMap<IdeaId, IdeaThen>> {
+        self.choices.end();
+        let (name, pause, from) = (name.clone(), true, None);
+        let mut then = BTreeMap::new();
+        if !self.ask(&Command::RollBack { name, pause, from }) {
+            return None;
+        }
+        for _ in 0..ROUNDS {
+            let Some(rollback) = self.state.rollback.as_deref() else {
+                return Some(then);
+            };
+            then.clone_from(&rollback.ideas);
+            if self.sent.is_empty() {
+                self.wait_for_deadline();
+            } else {
+                self.answer_one();
+            }
+        }
+        panic!("the rollback never ends: {:#?}", self.state);
     }
 
     /// The daemon ends gracefully, and must.

@@ -17,10 +17,10 @@ mod waiting;
 
 pub use kinds::{Interest, KINDS, interest, is_news};
 pub use paused::{pause_reason, paused, paused_for};
-pub use point::{Point, point, read, read_span, span, until};
+pub use point::{POINTS, Point, point, read, read_span, span, until};
 pub use previous_daemon::from_before;
 pub use subject::{Subject, Subjects};
-pub use text::{Tone, safe, safe_block, shorten, title};
+pub use text::{Tone, is_unsafe, safe, safe_block, shorten, title};
 pub use tone::tone;
 pub use usage::spent;
 

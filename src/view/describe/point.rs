@@ -13,16 +13,42 @@ pub enum Point {
     Time(Timestamp),
 }
 
-/// Parses a point: `120`, `10m`, `2h`, `1d`, an RFC 3339 time, or a local date and time. `None` if
-/// the text is none of these.
+/// What [`point`] understands, for messages.
+pub const POINTS: &str = "use a number (120), an age (10m, 2h, 1d), a time (2026-01-31T23:59:00Z), \
+    a local date and time (\"2026-01-31 23:59\") or a local time of day (23:59)";
+
+/// Parses a point: `120`, `10m`, `2h`, `1d`, an RFC 3339 time, a local date and time, or a local time
+/// of day. `None` if the text is none of these.
 pub fn point(text: &str, zone: &TimeZone, now: Timestamp) -> Option<Point> {
     if let Ok(seq) = text.parse() {
         return Some(Point::Seq(seq));
+    }
+    if let Some(time) = time_of_day(text, zone, now) {
+        return Some(Point::Time(time));
     }
     if let Some(millis) = read_span(text) {
         return Some(Point::Time(now.plus_millis(-millis)));
     }
     read(text, zone).map(Point::Time)
+}
+
+/// When the local clock last showed `02:14` or `02:14:07`: today, or yesterday if that is to come.
+fn time_of_day(text: &str, zone: &TimeZone, now: Timestamp) -> Option<Timestamp> {
+    let is_short = match text.split(':').map(str::len).collect::<Vec<_>>()[..] {
+        [1 | 2, 2] => true,
+        [1 | 2, 2, 2] => false,
+        _ => return None,
+    };
+    let padded = format!("{text:0>width$}", width = if is_short { 5 } else { 8 });
+    let time: jiff::civil::Time = padded.parse().ok()?;
+    let now = jiff::Timestamp::from_millisecond(now.millis()).ok()?;
+    let today = now.to_zoned(zone.clone()).date();
+    let on = |date: jiff::civil::Date| date.to_datetime(time).to_zoned(zone.clone()).ok();
+    let mut found = on(today)?.timestamp();
+    if found > now {
+        found = on(today.yesterday().ok()?)?.timestamp();
+    }
+    Some(Timestamp::from_millis(found.as_millisecond()))
 }
 
 /// A span of time, roughly: `8 s`, `12 min`, `3 h 20 min`, `2 days`.

@@ -23,7 +23,7 @@ pub enum Tone {
 }
 
 /// Whether a character changes how the text around it is shown or read.
-fn is_unsafe(c: char) -> bool {
+pub fn is_unsafe(c: char) -> bool {
     c.is_control()
         || matches!(c,
             '\u{061c}' | '\u{200e}' | '\u{200f}'     // marks of direction

@@ -1,5 +1,5 @@
 //! What the log tells beyond the state: how busy the swarm was when, what marked the way, who
-//! worked on what, and what each run cost. Pure folds over the events; the page keeps them.
+//! worked on what, what each run cost, and since when settings have their values. Pure folds over the events; the page keeps them.
 //!
 //! Invariant: folding the whole log, or its beginning and then each new event, gives the same; the
 //! size is bounded, whatever the length of the log.
@@ -7,6 +7,7 @@
 mod activity;
 mod costs;
 mod marks;
+mod settings;
 mod spans;
 mod stories;
 #[cfg(test)]
@@ -15,6 +16,7 @@ mod tests;
 pub use activity::{Activity, Column};
 pub use costs::{Costs, Paid};
 pub use marks::{Mark, MarkKind, Marks};
+pub use settings::{Since, leaves};
 pub use spans::{Bar, Lane, LaneBy, Spans, Work};
 pub use stories::{Stories, Told, told};
 
@@ -38,6 +40,8 @@ pub struct History {
     pub costs: Costs,
     /// The last things that happened, in words.
     pub stories: Stories,
+    /// Since when each setting has its value.
+    pub settings: Since,
 }
 
 impl History {
@@ -52,5 +56,6 @@ impl History {
         self.costs.fold(seq, at, event, &self.spans);
         self.stories.fold(seq, at, event, &self.spans);
         self.spans.fold(seq, at, event);
+        self.settings.fold(seq, at, event);
     }
 }

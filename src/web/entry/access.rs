@@ -273,6 +273,23 @@ mod tests {
     }
 
     #[test]
+    fn a_code_is_worth_nothing_after_its_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let access = Access::open(dir.path(), 1).unwrap();
+        for (age, opens) in [
+            (CODE_LIFE - Duration::from_secs(5), true),
+            (CODE_LIFE, false),
+        ] {
+            let link = access.link();
+            for (_, made) in lock(&access.codes).iter_mut() {
+                *made = made.checked_sub(age).unwrap();
+            }
+            let session = access.enter(code_of(&link)).unwrap();
+            assert_eq!(session.is_some(), opens, "{age:?}");
+        }
+    }
+
+    #[test]
     fn secrets_are_for_their_owner_alone_and_sessions_are_hashed() {
         let dir = tempfile::tempdir().unwrap();
         let access = Access::open(dir.path(), 1).unwrap();

@@ -154,7 +154,7 @@ pub fn document(drawing: &Drawing<'_>, page: &Page, view: &FrameView) -> Markup 
                 main #main tabindex="-1" {
                     (past::bar(drawing, view))
                     (connection())
-                    (drawing.fragment("f-notices", Touched::STATUS, &notices(view)))
+                    (drawing.fragment("f-notices", Touched::STATUS, &notices(drawing, view)))
                     (drawing.fragment(
                         "f-rollback",
                         Touched::STATUS | Touched::CHECKPOINTS,
@@ -221,8 +221,10 @@ fn connection() -> Markup {
 }
 
 /// What everybody must see on every page.
-fn notices(view: &FrameView) -> Markup {
+fn notices(drawing: &Drawing<'_>, view: &FrameView) -> Markup {
     let words = match view.phase {
+        // The header says what it was.
+        _ if drawing.moment.is_past() => None,
         // A rollback shows its own steps.
         SwarmPhase::Running | SwarmPhase::Stopped | SwarmPhase::RollingBack => None,
         SwarmPhase::Pausing => Some("Pausing: agents finish their iteration; nothing new starts."),
@@ -351,6 +353,11 @@ fn header(drawing: &Drawing<'_>, view: &FrameView) -> Markup {
 fn status(drawing: &Drawing<'_>, view: &FrameView) -> Markup {
     let (words, shape, tone) = phase(view.phase);
     let is_past = drawing.moment.is_past();
+    let words = if is_past {
+        past::phase(words)
+    } else {
+        words.to_owned()
+    };
     let tab_icon = assets::icon(view.tab_icon(is_past));
     html! {
         span #tab-state hidden data-needs=(view.needs) data-icon=(drawing.live_link(&tab_icon)) {}
@@ -364,7 +371,7 @@ fn status(drawing: &Drawing<'_>, view: &FrameView) -> Markup {
             }
             @if view.needs > 0 {
                 a .tag.wait.hide-s href=(drawing.link("")) {
-                    (view.needs) @if view.needs == 1 { " needs you" } @else { " need you" }
+                    (view.needs) " " (need(drawing, view.needs)) " you"
                 }
             }
         }
@@ -377,6 +384,15 @@ fn status(drawing: &Drawing<'_>, view: &FrameView) -> Markup {
                 }
             }
         }
+    }
+}
+
+/// `3 need you`, and `3 needed you` in the past.
+fn need(drawing: &Drawing<'_>, count: usize) -> &'static str {
+    match count {
+        _ if drawing.moment.is_past() => "needed",
+        1 => "needs",
+        _ => "need",
     }
 }
 

@@ -41,3 +41,8 @@ pub fn bar(drawing: &Drawing<'_>, view: &FrameView) -> Markup {
         }
     }
 }
+
+/// What the swarm did then: `Was running`.
+pub fn phase(words: &str) -> String {
+    format!("Was {}", words.to_lowercase())
+}

@@ -6,14 +6,13 @@
 use std::path::Path;
 
 use maud::{Markup, html};
-use serde_json::Value;
 
 use crate::config::{self, ConfigError, Layered, Origin, schema};
 use crate::daemon::owned_arguments;
-use crate::domain::event::Event;
 use crate::domain::settings::Mode;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
+use crate::view::history::leaves;
 use crate::web::document::{Drawing, Page, Place};
 use crate::web::frame::shortcuts;
 use crate::web::pages::WebError;
@@ -22,16 +21,37 @@ use crate::web::parts::{clock, many};
 use crate::web::preferences::{self, Preferences, Theme, on_off};
 use crate::web::touches::Touched;
 
-/// Events that are searched for the last loading of the settings.
-const SEARCHED: u64 = 40_000;
+/// Keys of the configuration, and their names in the log where these differ.
+const IN_THE_LOG: [(&str, &str); 22] = [
+    ("agents.maxParallel", "maxParallel"),
+    ("agents.timeoutMinutes", "attemptTimeoutMs"),
+    ("agents.profile", "defaultProfile"),
+    ("agents.failuresToPause", "failuresToPause"),
+    ("agents.crashRetries", "crashRetries"),
+    ("completion.maxIterations", "maxIterations"),
+    ("completion.stuckThreshold", "stuckThreshold"),
+    ("completion.autoCommit", "autoCommit"),
+    ("completion.resume", "resumeSessions"),
+    ("worktree.setup", "setup"),
+    ("qualityTimeoutMinutes", "qualityTimeoutMs"),
+    ("checks.baseline", "baseline"),
+    ("merge.autoMerge", "autoMerge"),
+    ("merge.verify", "verify"),
+    ("merge.conflictRetries", "conflictRetries"),
+    ("merge.cleanupOnSuccess", "cleanupOnSuccess"),
+    ("merge.resolver", "resolver"),
+    ("shutdown.graceSeconds", "graceMs"),
+    ("checkpoints.periodic", "checkpointEvery"),
+    ("checkpoints.beforeAutopilot", "checkpointBeforeAutopilot"),
+    ("checkpoints.keep", "checkpointsKept"),
+    ("limits.autoResume", "autoResume"),
+];
 
 /// What the page shows.
 pub struct View {
     rows: Vec<Row>,
     problems: Vec<String>,
     mode: Mode,
-    /// When the settings in force were loaded, and by which event, if that is not long ago.
-    since: Option<(Timestamp, u64)>,
     /// Whether the files hold something else than what is in force.
     is_changed: bool,
 }
@@ -42,17 +62,36 @@ struct Row {
     /// `None`: it is not known where it came from.
     from: Option<String>,
     meaning: Option<String>,
+    /// When it got this value, and by which event, if the log tells.
+    since: Option<(u64, Timestamp)>,
 }
 
 /// Loads it.
 pub async fn load(asked: &Asked<'_>) -> Result<View, WebError> {
+    let mut view = load_values(asked).await?;
+    // What is in the files is not in force yet.
+    if !view.is_changed || view.rows.iter().all(|row| row.from.is_none()) {
+        let seq = asked.read(|state| state.seq);
+        asked.site.chronicle.read(|history| {
+            for row in &mut view.rows {
+                row.since = history.settings.of(in_the_log(&row.key), seq);
+            }
+        });
+    }
+    Ok(view)
+}
+
+fn in_the_log(key: &str) -> &str {
+    let found = IN_THE_LOG.iter().find(|(configured, _)| *configured == key);
+    found.map_or(key, |(_, logged)| logged)
+}
+
+async fn load_values(asked: &Asked<'_>) -> Result<View, WebError> {
     let (mode, hash) = asked.read(|state| (state.mode(), state.config_hash.clone()));
-    let since = loaded_at(asked).await;
     let known = |problems, is_changed| View {
         rows: asked.read(in_force),
         problems,
         mode,
-        since,
         is_changed,
     };
     if asked.moment.is_past() {
@@ -66,7 +105,6 @@ pub async fn load(asked: &Asked<'_>) -> Result<View, WebError> {
                 rows: rows(&layered, mode),
                 problems,
                 mode,
-                since,
                 is_changed: layered.config.hash() != hash,
             },
             // The last settings that were right stay in force.
@@ -101,6 +139,7 @@ fn rows(layered: &Layered, mode: Mode) -> Vec<Row> {
             value: value.to_string(),
             from: Some(from),
             meaning: schema::meaning(&shown.key),
+            since: None,
             key: shown.key,
         }
     })
@@ -110,56 +149,15 @@ fn rows(layered: &Layered, mode: Mode) -> Vec<Row> {
 /// What decisions depend on, as the log has it.
 fn in_force(state: &State) -> Vec<Row> {
     let settings = serde_json::to_value(&state.settings).unwrap_or_default();
-    let mut rows = Vec::new();
-    flatten(&settings, "", &mut rows);
-    rows
-}
-
-fn flatten(value: &Value, key: &str, rows: &mut Vec<Row>) {
-    match value.as_object().filter(|object| !object.is_empty()) {
-        Some(object) => {
-            for (name, value) in object {
-                let key = if key.is_empty() {
-                    name.clone()
-                } else {
-                    format!("{key}.{name}")
-                };
-                flatten(value, &key, rows);
-            }
-        }
-        None if value.is_null() => {}
-        None => rows.push(Row {
-            key: key.to_owned(),
-            value: value.to_string(),
-            from: None,
-            meaning: None,
-        }),
-    }
-}
-
-/// The last event that loaded settings, among the latest [`SEARCHED`].
-async fn loaded_at(asked: &Asked<'_>) -> Option<(Timestamp, u64)> {
-    let last = asked.read(|state| state.seq);
-    let handle = &asked.site.api.handle;
-    let from = last.saturating_sub(SEARCHED);
-    let in_memory = handle.recent_after(handle.forgotten().min(last), usize::MAX);
-    let is_one = |seq: u64, event: &Event| {
-        seq <= last && matches!(event, Event::SettingsLoaded(_) | Event::ModeSet(_))
-    };
-    let known = in_memory.unwrap_or_default();
-    let found = known.iter().rev().find(|one| is_one(one.seq, &one.event));
-    if let Some(found) = found {
-        return Some((found.ts, found.seq));
-    }
-    if asked.is_update {
-        return None;
-    }
-    let log = std::sync::Arc::clone(&asked.site.api.log);
-    let count = usize::try_from(last - from).unwrap_or(usize::MAX);
-    let read = tokio::task::spawn_blocking(move || log.read(from, count)).await;
-    let read = read.ok()?.ok()?;
-    let found = read.iter().rev().find(|one| is_one(one.seq, &one.event))?;
-    Some((found.ts, found.seq))
+    let all = leaves(&settings).into_iter();
+    all.map(|(key, value)| Row {
+        key,
+        value: value.to_string(),
+        from: None,
+        meaning: None,
+        since: None,
+    })
+    .collect()
 }
 
 impl Ready for View {
@@ -275,12 +273,7 @@ fn table(drawing: &Drawing<'_>, view: &View) -> Markup {
         section .sec {
             header {
                 h2 { "Configuration" }
-                span {
-                    @if let Some((at, seq)) = view.since {
-                        "in force since " (clock(at)) ", event " (seq)
-                    }
-                    @if view.is_changed { " · changed on disk since: reload to use it" }
-                }
+                @if view.is_changed { span { "changed on disk: reload to use it" } }
             }
             @if drawing.moment.is_past() {
                 p .sub { "What decisions depended on then, as the log has it." }
@@ -294,13 +287,18 @@ fn table(drawing: &Drawing<'_>, view: &View) -> Markup {
                     tbody { @for row in &view.rows { tr #{ "key-" (row.key) } {
                         td .full { code { (row.key) } }
                         td { code { (row.value) } }
-                        td .sub { @match row.from.as_deref() {
-                            None => "not recorded",
-                            Some(from) if from == Origin::Default.to_string() => {
-                                span .dim { (from) }
+                        td .sub {
+                            @match row.from.as_deref() {
+                                None => "not recorded",
+                                Some(from) if from == Origin::Default.to_string() => {
+                                    span .dim { (from) }
+                                }
+                                Some(from) => (from),
                             }
-                            Some(from) => (from),
-                        } }
+                            @if let Some((seq, at)) = row.since {
+                                span .dim.nw title={ "event " (seq) } { ", since " (clock(at)) }
+                            }
+                        }
                         td .sub.full { (row.meaning.as_deref().unwrap_or_default()) }
                     } } }
                 } }

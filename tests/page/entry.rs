@@ -1,0 +1,134 @@
+//! Another server on this machine, such as one that an agent started, and what it can do to the
+//! page of a person who visits both in one browser: nothing.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+
+use serde_json::json;
+
+use crate::browser::{self, Browser};
+use crate::harness::Sandbox;
+
+/// A server that keeps the head of every request, and answers with the same page.
+struct Stranger {
+    port: u16,
+    heads: Arc<Mutex<Vec<String>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Stranger {
+    fn start(page: impl Fn(u16) -> String) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let page = page(port);
+        let heads = Arc::<Mutex<Vec<String>>>::default();
+        let kept = Arc::clone(&heads);
+        let thread = thread::spawn(move || {
+            for stream in listener.incoming() {
+                let head = answer(stream.unwrap(), &page);
+                if head.starts_with("QUIT") {
+                    return;
+                }
+                kept.lock().unwrap().push(head);
+            }
+        });
+        Self {
+            port,
+            heads,
+            thread: Some(thread),
+        }
+    }
+
+    fn heads(&self) -> Vec<String> {
+        self.heads.lock().unwrap().clone()
+    }
+}
+
+impl Drop for Stranger {
+    fn drop(&mut self) {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.write_all(b"QUIT\r\n\r\n").unwrap();
+        self.thread.take().unwrap().join().unwrap();
+    }
+}
+
+fn answer(stream: TcpStream, page: &str) -> String {
+    let mut lines = BufReader::new(&stream).lines().map_while(Result::ok);
+    let mut head = String::new();
+    for line in lines.by_ref().take_while(|line| !line.is_empty()) {
+        head += &line.to_lowercase().replacen("quit", "QUIT", 1);
+        head.push('\n');
+    }
+    let answer = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {}\r\n\
+        Connection: close\r\n\r\n{page}",
+        page.len()
+    );
+    // A browser may close a connection that it opened in advance.
+    let _ = (&stream).write_all(answer.as_bytes());
+    let _ = stream.shutdown(std::net::Shutdown::Write);
+    let _ = (&stream).read(&mut [0; 1024]);
+    head
+}
+
+#[test]
+fn a_server_on_another_port_is_never_sent_the_cookie_and_can_change_nothing() {
+    if browser::is_missing() {
+        return;
+    }
+    let sandbox = Sandbox::ready();
+    let daemon = sandbox.start();
+    let browser = Browser::open(&sandbox);
+    let base = browser.address();
+    let stranger = Stranger::start(|_| {
+        format!(
+            "<!doctype html><title>stranger</title><iframe src='{base}'></iframe>\
+            <form method=post action='{base}do/pause'><input name=op value=1-x>\
+            <input name=reason value=stolen></form>"
+        )
+    });
+    let other = format!("http://127.0.0.1:{}/", stranger.port);
+
+    // From our own page, and by its address: without the cookie, and without our secret path.
+    browser.run(&format!("location.href = {}", json!(other)));
+    browser.wait("the stranger's page", "document.title === 'stranger'");
+    let path = base.split('/').nth(4).unwrap().to_owned();
+    let heads = stranger.heads();
+    assert!(!heads.is_empty());
+    for head in &heads {
+        assert!(!head.contains("cookie:"), "{head}");
+        assert!(!head.contains(&path), "{head}");
+    }
+
+    // It cannot read the page, in a frame or by a request.
+    let framed = browser.run(
+        "try { return document.querySelector('iframe').contentDocument.body\
+        .innerText } catch (error) { return '' }",
+    );
+    assert_eq!(framed.as_str().unwrap_or_default(), "");
+    let read = browser.run_async(&format!(
+        "const done = arguments[arguments.length - 1]; \
+        fetch({}, {{credentials: 'include'}}).then((it) => it.text()).then(done, () => done(null))",
+        json!(base)
+    ));
+    assert_eq!(read, json!(null));
+    let told = browser.complaints().join("\n");
+    assert!(told.contains("frame-ancestors"), "{told}");
+
+    // Nor change anything: the browser sends the cookie, but says where the form is from.
+    browser.run("document.forms[0].submit()");
+    browser.wait_text("does not come from swarm's own page");
+    let status = sandbox.status();
+    assert_eq!(status["phase"], "running", "{status}");
+    let complaint = browser.complaints().join("\n");
+    assert!(complaint.contains("403"), "{complaint}");
+
+    // The person is still signed in.
+    browser.visit(&base);
+    browser.wait_text("Overview");
+    drop(browser);
+    drop(stranger);
+    daemon.stop();
+}
