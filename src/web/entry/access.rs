@@ -277,7 +277,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let access = Access::open(dir.path(), 1).unwrap();
         for (age, opens) in [
-            (CODE_LIFE - Duration::from_secs(5), true),
+            (CODE_LIFE.checked_sub(Duration::from_secs(5)).unwrap(), true),
             (CODE_LIFE, false),
         ] {
             let link = access.link();
