@@ -229,7 +229,7 @@ fn addresses(state: &State) -> Vec<String> {
         "settings",
     ];
     let mut all: Vec<String> = fixed.iter().map(|one| (*one).to_owned()).collect();
-    let mut ideas: Vec<_> = state.ideas.keys().map(|id| id.to_string()).collect();
+    let mut ideas: Vec<_> = state.ideas.keys().map(ToString::to_string).collect();
     ideas.truncate(3);
     for id in ideas {
         all.push(format!("ideas/{id}"));
