@@ -8,6 +8,7 @@
 
 mod axe;
 mod browser;
+mod figures;
 #[allow(dead_code, unused_imports)] // not every test binary needs all of it
 #[path = "../it/harness/mod.rs"]
 mod harness;

@@ -14,6 +14,9 @@ use crate::view::{self, NeedsYou};
 use crate::web::document::Drawing;
 use crate::web::parts::{commands, icon, span, tinted, title};
 
+/// Needs in a list; the most urgent come first.
+const SHOWN: usize = 20;
+
 /// Something that needs a person.
 #[derive(Debug, Clone)]
 pub struct Item {
@@ -74,9 +77,18 @@ fn since(state: &State, key: &NeedKey, id: &IdeaId) -> Option<Timestamp> {
 
 /// The list of needs.
 pub fn list(drawing: &Drawing<'_>, items: &[Item]) -> Markup {
+    let more = items.len().saturating_sub(SHOWN);
     html! {
         ul .card.needs {
-            @for item in items { li id=(name(&item.key)) { (entry(drawing, item)) } }
+            @for item in items.iter().take(SHOWN) {
+                li id=(name(&item.key)) { (entry(drawing, item)) }
+            }
+        }
+        @if more > 0 {
+            p .sub { (more) " more need you. "
+                a href=(drawing.link("ideas?status=failed")) { "Failed ideas" } " · "
+                a href=(drawing.link("train")) { "Merge train" }
+            }
         }
     }
 }

@@ -25,7 +25,7 @@ use crate::web::parts::{
 use crate::web::touches::Touched;
 
 /// Rows of a kind; the ideas page has the others.
-const ROWS: usize = 200;
+const ROWS: usize = 40;
 
 /// The periods that are offered: the query's value, and words.
 const PERIODS: [(&str, &str); 4] = [
@@ -228,7 +228,7 @@ fn needs(drawing: &Drawing<'_>, view: &View) -> Markup {
     html! {
         section {
             header .row { h2 .c-wait { "Needs you" } }
-            ul .list { @for need in all { li {
+            ul .list { @for need in all.iter().take(ROWS) { li {
                 (tinted(need_icon(need.kind), "wait"))
                 div .grow {
                     @if let Some(id) = &need.idea_id {
@@ -238,6 +238,7 @@ fn needs(drawing: &Drawing<'_>, view: &View) -> Markup {
                     (commands(&need.commands))
                 }
             } } }
+            @if all.len() > ROWS { p .sub.report-more { (all.len() - ROWS) " more." } }
         }
     }
 }

@@ -9,6 +9,8 @@ use crate::web::parts::{clock, dollars, tinted, tokens};
 
 /// Things that went wrong, the newest.
 const BUMPS: usize = 30;
+/// Learnings that are shown, the newest; their page has all.
+const FOUND: usize = 30;
 
 /// What it cost, by profile.
 pub fn spent(view: &View) -> Markup {
@@ -73,10 +75,11 @@ pub fn found(drawing: &Drawing<'_>, view: &View) -> Markup {
     if view.found.is_empty() {
         return html! {};
     }
+    let earlier = view.found.len().saturating_sub(FOUND);
     html! {
         section {
             h2 { a href=(drawing.link("learnings")) { "Found out" } }
-            ul .list { @for one in &view.found { li { span .grow {
+            ul .list { @for one in view.found.iter().skip(earlier) { li { span .grow {
                 b .learned { (one.content) } br;
                 span .dim { (sources(one)) }
             } } } }
