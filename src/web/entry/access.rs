@@ -66,7 +66,8 @@ impl Access {
     pub fn open(state_dir: &Path, port: u16) -> io::Result<Self> {
         let mut kept = read(state_dir)?.unwrap_or_default();
         if kept.path.is_empty() {
-            kept.path = secret();
+            // Each link of a page carries it: half a secret, 122 random bits, keeps pages short.
+            kept.path = Uuid::new_v4().simple().to_string();
         }
         kept.port = Some(port);
         let access = Self {
@@ -197,7 +198,7 @@ fn read(state_dir: &Path) -> io::Result<Option<Kept>> {
         return Ok(None);
     };
     let kept: Option<Kept> = serde_json::from_str(&text).ok();
-    Ok(kept.filter(|kept| is_secret(&kept.path)))
+    Ok(kept.filter(|kept| is_hex(&kept.path, 32)))
 }
 
 /// The API's token, made if there is none.
@@ -205,7 +206,7 @@ fn token(state_dir: &Path) -> io::Result<String> {
     let path = state_dir.join(TOKEN);
     if let Some(token) = read_text(&path)? {
         let token = token.trim();
-        if is_secret(token) {
+        if is_hex(token, 64) {
             return Ok(token.to_owned());
         }
     }
@@ -214,8 +215,8 @@ fn token(state_dir: &Path) -> io::Result<String> {
     Ok(token)
 }
 
-fn is_secret(text: &str) -> bool {
-    text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+fn is_hex(text: &str, length: usize) -> bool {
+    text.len() == length && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 fn read_text(path: &Path) -> io::Result<Option<String>> {
@@ -308,7 +309,7 @@ mod tests {
         for damaged in ["", "{", "{\"path\":\"../x\",\"port\":1,\"sessions\":[]}"] {
             fs::write(dir.path().join(FILE), damaged).unwrap();
             let access = Access::open(dir.path(), 1).unwrap();
-            assert!(is_secret(access.path().strip_prefix("/s/").unwrap()));
+            assert!(is_hex(access.path().strip_prefix("/s/").unwrap(), 32));
         }
     }
 }
