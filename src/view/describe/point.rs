@@ -17,8 +17,8 @@ pub enum Point {
 pub const POINTS: &str = "use a number (120), an age (10m, 2h, 1d), a time (2026-01-31T23:59:00Z), \
     a local date and time (\"2026-01-31 23:59\") or a local time of day (23:59)";
 
-/// Parses a point: `120`, `10m`, `2h`, `1d`, an RFC 3339 time, a local date and time, or a local time
-/// of day. `None` if the text is none of these.
+/// Parses a point: `120`, `10m`, `2h`, `1d`, an RFC 3339 time, a local date and time, or a local
+/// time of day. `None` if the text is none of these.
 pub fn point(text: &str, zone: &TimeZone, now: Timestamp) -> Option<Point> {
     if let Ok(seq) = text.parse() {
         return Some(Point::Seq(seq));

@@ -1,5 +1,6 @@
 //! What the log tells beyond the state: how busy the swarm was when, what marked the way, who
-//! worked on what, what each run cost, and since when settings have their values. Pure folds over the events; the page keeps them.
+//! worked on what, what each run cost, and since when settings have their values. Pure folds over
+//! the events; the page keeps them.
 //!
 //! Invariant: folding the whole log, or its beginning and then each new event, gives the same; the
 //! size is bounded, whatever the length of the log.

@@ -3,6 +3,9 @@
 //! Invariant: its counts come from the same views as the command line's.
 
 mod past;
+mod shortcuts;
+
+pub use shortcuts::shortcuts;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -274,35 +277,6 @@ fn dialogs(drawing: &Drawing<'_>) -> Markup {
     }
 }
 
-/// The shortcuts, for the dialog and the settings.
-pub fn shortcuts(drawing: &Drawing<'_>) -> Markup {
-    let keys: [(&str, &str); 10] = [
-        ("Ctrl K", "find a page, idea, agent, commit or action"),
-        ("?", "this list"),
-        ("j k", "next and previous row"),
-        ("Enter", "open the row"),
-        ("x", "select the row"),
-        ("/", "search on this page"),
-        ("a", "add an idea"),
-        ("i", "intervene: the agent or idea of the row or page"),
-        ("l", "back to now"),
-        ("[ ]", "event before and after"),
-    ];
-    html! {
-        table .keys { tbody {
-            @for (key, what) in keys {
-                tr { th scope="row" { kbd { (key) } } td { (what) } }
-            }
-            @for page in palette::PAGES.iter() {
-                @if let Some(key) = page.key {
-                    tr { th scope="row" { kbd { "g " (key) } }
-                        td { a href=(drawing.link(page.path)) data-letter=(key) { (page.name) } } }
-                }
-            }
-        } }
-    }
-}
-
 fn path_of(address: &str) -> &str {
     address.split('?').next().unwrap_or_default()
 }
@@ -355,11 +329,6 @@ fn header(drawing: &Drawing<'_>, view: &FrameView) -> Markup {
 fn status(drawing: &Drawing<'_>, view: &FrameView) -> Markup {
     let (words, shape, tone) = phase(view.phase);
     let is_past = drawing.moment.is_past();
-    let words = if is_past {
-        past::phase(words)
-    } else {
-        words.to_owned()
-    };
     let tab_icon = assets::icon(view.tab_icon(is_past));
     html! {
         span #tab-state hidden data-needs=(view.needs) data-icon=(drawing.live_link(&tab_icon)) {}

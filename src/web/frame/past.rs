@@ -41,8 +41,3 @@ pub fn bar(drawing: &Drawing<'_>, view: &FrameView) -> Markup {
         }
     }
 }
-
-/// What the swarm did then: `Was running`.
-pub fn phase(words: &str) -> String {
-    format!("Was {}", words.to_lowercase())
-}

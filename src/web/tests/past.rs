@@ -29,7 +29,7 @@ fn acts(page: &str) -> Vec<&str> {
 
 fn shows(page: &str, state: &State, what: &str) {
     let header = between(page, "id=\"f-status\"", "</header>");
-    let phase = format!("Was {}", parts::phase(state.swarm.phase).0.to_lowercase());
+    let phase = format!("{} then", parts::phase(state.swarm.phase).0.to_lowercase());
     assert!(header.contains(&phase), "{what}: {phase}: {header}");
     for (name, count) in [
         ("Overview", crate::view::needs_you(state).len()),

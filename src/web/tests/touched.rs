@@ -12,7 +12,8 @@ use crate::web::touches::{Touched, touches};
 /// Events of a kind that are looked at, each in another life.
 const OF_A_KIND: usize = 4;
 
-/// Kinds that show nothing by themselves but in the list of events: another event follows that does.
+/// Kinds that show nothing by themselves but in the list of events: another event follows that
+/// does.
 const STEPS: &[&str] = &[
     "accountTried",
     "attemptSealed",
