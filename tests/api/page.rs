@@ -396,3 +396,19 @@ async fn a_stream_says_what_it_is_and_another_log_means_a_new_page() {
     );
     desk.end().await;
 }
+
+#[tokio::test]
+async fn a_link_followed_from_elsewhere_leads_on_from_a_page_of_ours() {
+    let desk = Desk::new().await;
+    let path = desk.access.link().split_off(desk.access.origin().len());
+    let from = "sec-fetch-site: cross-site";
+    let answer = desk.ask("GET", &path, &[&desk.host(), from], "").await;
+    assert_eq!(
+        answer.status, 200,
+        "a redirect would be sent no strict cookie"
+    );
+    let leads = format!("0; url={}/", desk.access.path());
+    assert_eq!(answer.headers["refresh"], leads);
+    assert!(answer.headers.contains_key("set-cookie"));
+    desk.end().await;
+}

@@ -231,7 +231,7 @@ fn read_text(path: &Path) -> io::Result<Option<String>> {
 }
 
 /// Replaces a file as a whole, readable by its owner alone.
-fn replace(state_dir: &Path, name: &str, content: &[u8]) -> io::Result<()> {
+pub(super) fn replace(state_dir: &Path, name: &str, content: &[u8]) -> io::Result<()> {
     // A fixed name is safe under the state lock, and overwrites what a kill left.
     let new = state_dir.join(format!("{name}.new"));
     let mut file = OpenOptions::new()
