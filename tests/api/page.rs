@@ -398,6 +398,17 @@ async fn a_stream_says_what_it_is_and_another_log_means_a_new_page() {
 }
 
 #[tokio::test]
+async fn an_address_with_two_moments_is_refused_and_never_shows_now() {
+    let desk = Desk::new().await;
+    for path in ["?at=1&at=2", "ideas?at=1&at=999999", "palette?at=1&at=2"] {
+        let answer = desk.page(path).await;
+        assert_eq!(answer.status, 400, "{path}: {}", answer.body);
+    }
+    assert_eq!(desk.page("?at=1&q=2").await.status, 200);
+    desk.end().await;
+}
+
+#[tokio::test]
 async fn a_link_followed_from_elsewhere_leads_on_from_a_page_of_ours() {
     let desk = Desk::new().await;
     let path = desk.access.link().split_off(desk.access.origin().len());
