@@ -52,7 +52,16 @@ pub fn swarm(copy: &Copy, args: &[&str]) -> Result<String> {
 impl Daemon {
     /// Starts one in the configured repository and waits until it answers.
     pub fn start(copy: &Copy) -> Result<Self> {
-        let mut this = Self::spawn(copy)?;
+        Self::running(copy, &["--no-web"])
+    }
+
+    /// The same with the page, on any port.
+    pub fn with_page(copy: &Copy) -> Result<Self> {
+        Self::running(copy, &[])
+    }
+
+    fn running(copy: &Copy, args: &[&str]) -> Result<Self> {
+        let mut this = Self::spawn(copy, args)?;
         let begun = Instant::now();
         while this.phase() != Some("running".to_owned()) {
             this.expect_to_run(copy, begun)?;
@@ -64,7 +73,7 @@ impl Daemon {
     /// Starts one in the configured repository; also the time until its socket answered.
     pub fn answering(copy: &Copy) -> Result<(Self, Duration)> {
         let begun = Instant::now();
-        let mut this = Self::spawn(copy)?;
+        let mut this = Self::spawn(copy, &["--no-web"])?;
         while !this.answers() {
             this.expect_to_run(copy, begun)?;
             std::thread::sleep(Duration::from_millis(1));
@@ -72,11 +81,12 @@ impl Daemon {
         Ok((this, begun.elapsed()))
     }
 
-    fn spawn(copy: &Copy) -> Result<Self> {
+    fn spawn(copy: &Copy, args: &[&str]) -> Result<Self> {
         let log = fs::File::create(copy.place("daemon.log"))?;
         let child = command(SWARM, &copy.home())
             .current_dir(copy.root())
-            .args(["start", "--no-web"])
+            .arg("start")
+            .args(args)
             .stdout(Stdio::null())
             .stderr(log)
             .spawn()?;

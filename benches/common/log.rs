@@ -19,6 +19,7 @@ use swarm::domain::settings::{BaselineMode, Mode, Settings};
 use swarm::domain::signal::Signal;
 use swarm::domain::state::State;
 use swarm::domain::time::Timestamp;
+use swarm::domain::usage::{MicroUsd, Tokens, Usage};
 use swarm::journal::{Journal, Position, Snapshot, write_snapshot};
 
 use super::Result;
@@ -234,11 +235,13 @@ impl Maker {
             Effect::Run(effect::Run { purpose, .. }) => {
                 let iteration = matches!(purpose, Purpose::Iteration { .. });
                 let head = if iteration { Some(self.oid()?) } else { None };
+                let usage = iteration.then(usage);
                 let how = RunEndKind::Exited { code: 0 };
                 Outcome::Run(RunEnd {
                     stdout_bytes: 900,
                     duration_ms: 60_000,
                     head,
+                    usage,
                     ..RunEnd::new(how)
                 })
             }
@@ -331,6 +334,21 @@ impl Maker {
             self.now = self.now.plus_millis(21_731);
         }
         Ok(())
+    }
+}
+
+/// What an iteration says it cost.
+fn usage() -> Usage {
+    Usage {
+        tokens: Some(Tokens {
+            input: 4_000,
+            cached: 90_000,
+            cache_written: 6_000,
+            output: 2_500,
+        }),
+        cost: Some(MicroUsd(310_000)),
+        model: Some("a-model-4-5-20250929".to_owned()),
+        ..Usage::default()
     }
 }
 

@@ -10,6 +10,7 @@ pub mod daemon;
 pub mod log;
 pub mod repo;
 pub mod samples;
+pub mod web;
 
 use std::fmt::Display;
 use std::path::Path;

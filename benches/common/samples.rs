@@ -39,7 +39,8 @@ impl Samples {
         self.0.iter().copied().fold(f64::INFINITY, f64::min)
     }
 
-    fn max(&self) -> f64 {
+    /// The largest.
+    pub fn max(&self) -> f64 {
         self.0.iter().copied().fold(f64::NEG_INFINITY, f64::max)
     }
 

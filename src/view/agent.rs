@@ -1,5 +1,7 @@
 //! Agents, running and ended: `swarm agent list`, `swarm agent show`.
 
+use std::cmp::Reverse;
+
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -227,13 +229,25 @@ pub fn agent(state: &State, id: &AgentId) -> Option<AgentView> {
 
 /// All agents, oldest first.
 pub fn agents(state: &State) -> Vec<AgentView> {
-    let live = state
-        .agents
-        .iter()
-        .map(|(id, attempt)| live_agent(id, attempt));
-    let ended = state.ended.iter();
-    let ended = ended.map(|(id, ended)| ended_agent(state, id, ended));
-    let mut all: Vec<AgentView> = live.chain(ended).collect();
+    let mut all = last_ended_agents(state, usize::MAX);
+    all.extend(live_agents(state));
     all.sort_by(|a, b| (a.started_at, &a.id).cmp(&(b.started_at, &b.id)));
     all
+}
+
+/// The agents that have not ended, oldest first.
+pub fn live_agents(state: &State) -> Vec<AgentView> {
+    let all = state.agents.iter();
+    let mut all: Vec<_> = all.map(|(id, attempt)| live_agent(id, attempt)).collect();
+    all.sort_by_key(|agent| agent.started_at);
+    all
+}
+
+/// The agents that have ended, the last to start first, at most `most`.
+pub fn last_ended_agents(state: &State, most: usize) -> Vec<AgentView> {
+    let mut all: Vec<_> = state.ended.iter().collect();
+    all.sort_by_key(|(id, ended)| Reverse((ended.claimed_at, *id)));
+    let last = all.into_iter().take(most);
+    last.map(|(id, ended)| ended_agent(state, id, ended))
+        .collect()
 }

@@ -3,7 +3,7 @@
 //! Invariant: the order is that of the queue; entries that wait for a person are marked, because
 //! they hold nobody up.
 
-use super::agent::{AgentView, agents};
+use super::agent::{AgentView, live_agents};
 use super::merge::{MergeView, merge};
 use crate::domain::hook::{HookName, Passage};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase};
@@ -65,8 +65,8 @@ pub fn train(state: &State) -> Vec<TrainView> {
 
 /// Agents whose work may land next: those being checked first, then by their progress.
 pub fn coming(state: &State) -> Vec<AgentView> {
-    let mut all = agents(state);
-    all.retain(|agent| agent.end.is_none() && agent.phase != AttemptPhase::ReadyToMerge);
+    let mut all = live_agents(state);
+    all.retain(|agent| agent.phase != AttemptPhase::ReadyToMerge);
     all.sort_by_key(|agent| {
         let gating = agent.phase == AttemptPhase::Gating;
         std::cmp::Reverse((gating, agent.progress))

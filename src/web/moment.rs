@@ -2,6 +2,7 @@
 //!
 //! Invariant: an earlier state is what `swarm replay --at` shows, by the same function.
 
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::extract::{FromRequestParts, Query};
@@ -19,6 +20,8 @@ use crate::view::describe::{self, Point};
 
 /// Earlier states that are kept for the next request.
 const KEPT: usize = 4;
+/// How many events before an unknown moment a state is kept too: steps back begin there.
+const STEPS_BACK: u64 = 1_000;
 
 /// See the module.
 #[derive(Debug, Clone)]
@@ -143,11 +146,8 @@ impl Past {
             Upto::Time(_) | Upto::End => None,
         };
         let log = Arc::clone(&self.log);
-        let read = tokio::task::spawn_blocking(move || match (base, upto) {
-            (Some(base), Upto::Seq(seq)) => log.state_from((*base).clone(), seq),
-            _ => log.state_at(upto),
-        });
-        let state = read
+        let read = tokio::task::spawn_blocking(move || replayed(&*log, base, upto));
+        let (early, state) = read
             .await
             .map_err(|error| WebError::failed(error.to_string()))?
             .map_err(|error| WebError::failed(error.to_string()))?;
@@ -158,6 +158,7 @@ impl Past {
                 "event {seq} is gone: the repaired log starts later"
             )));
         }
+        early.map(|early| self.keep(early));
         Ok(self.keep(state))
     }
 
@@ -183,13 +184,36 @@ impl Past {
 
     /// The last kept state up to this event.
     fn nearest(&self, seq: u64) -> Option<Arc<State>> {
-        let all = self.lock();
-        let earlier = all.iter().filter(|state| state.seq <= seq);
-        earlier.max_by_key(|state| state.seq).cloned()
+        let earlier = {
+            let all = self.lock();
+            let earlier = all.iter().map(|state| state.seq);
+            earlier.filter(|kept| *kept <= seq).max()?
+        };
+        self.kept_at(earlier)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Arc<State>>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The state at a point, from a state before it if there is one; else also one somewhat earlier.
+fn replayed(
+    log: &dyn EventLog,
+    base: Option<Arc<State>>,
+    upto: Upto,
+) -> io::Result<(Option<State>, State)> {
+    match (base, upto) {
+        (Some(base), Upto::Seq(seq)) => {
+            let base = Arc::unwrap_or_clone(base);
+            Ok((None, log.state_from(base, seq)?))
+        }
+        (None, Upto::Seq(seq)) if seq > STEPS_BACK => {
+            let early = log.state_at(Upto::Seq(seq - STEPS_BACK))?;
+            let state = log.state_from(early.clone(), seq)?;
+            Ok((Some(early), state))
+        }
+        (_, upto) => Ok((None, log.state_at(upto)?)),
     }
 }
 
@@ -220,8 +244,6 @@ impl FromRequestParts<Arc<Site>> for Moment {
 
 #[cfg(test)]
 mod tests {
-    use std::io;
-
     use super::*;
     use crate::daemon::actor::handle::Journaled;
     use crate::daemon::{Paths, offline};

@@ -80,9 +80,11 @@ fn of_kind(event: &Event) -> Touched {
     const ALL: Touched = Touched(u32::MAX);
     match event {
         Event::Mark(_) => Touched::NOTHING,
-        // Whether something waits for a person depends on what is under way.
-        // A run's bar begins when the run is asked for.
-        Event::EffectRequested(_) | Event::EffectFinished(_) => Touched::NEEDS | Touched::TIMELINE,
+        // Whether something waits for a person depends on what is under way. A run takes its slot,
+        // and its bar begins, when it is asked for.
+        Event::EffectRequested(_) | Event::EffectFinished(_) => {
+            Touched::STATUS | Touched::NEEDS | Touched::TIMELINE
+        }
         Event::DaemonStarted(_)
         | Event::RolledBack(_)
         | Event::StateRepaired(_)

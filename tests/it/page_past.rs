@@ -197,10 +197,12 @@ fn compare(sandbox: &Sandbox, browser: &Browser, seq: u64) {
     let replayed = sandbox.swarm(&["replay", "--at", &seq.to_string()]).json();
     let (status, page) = browser.page(&format!("ideas?at={seq}"));
     assert_eq!(status, 200, "at {seq}: {page}");
-    let count = |list: &str| match &replayed[list] {
-        serde_json::Value::Array(all) => all.len(),
-        serde_json::Value::Object(all) => all.len(),
-        _ => 0,
+    let count = |list: &str| {
+        let list = &replayed[list];
+        let array = list.as_array().map(Vec::len);
+        array
+            .or(list.as_object().map(serde_json::Map::len))
+            .unwrap_or(0)
     };
     for (name, list) in [
         ("Ideas", "ideas"),

@@ -1,43 +1,49 @@
 //! Another server on this machine, such as one that an agent started, and what it can do to the
 //! page of a person who visits both in one browser: nothing.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
 use serde_json::json;
 
 use crate::browser::{self, Browser};
-use crate::harness::Sandbox;
+use crate::harness::{PATIENCE, Sandbox};
 
 /// A server that keeps the head of every request, and answers with the same page.
 struct Stranger {
     port: u16,
     heads: Arc<Mutex<Vec<String>>>,
+    is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Stranger {
-    fn start(page: impl Fn(u16) -> String) -> Self {
+    fn start(page: String) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let page = page(port);
         let heads = Arc::<Mutex<Vec<String>>>::default();
-        let kept = Arc::clone(&heads);
-        let thread = thread::spawn(move || {
-            for stream in listener.incoming() {
-                let head = answer(stream.unwrap(), &page);
-                if head.starts_with("QUIT") {
-                    return;
+        let is_over = Arc::<AtomicBool>::default();
+        let (kept, over) = (Arc::clone(&heads), Arc::clone(&is_over));
+        let serve = move || {
+            thread::scope(|scope| {
+                for stream in listener.incoming().map_while(Result::ok) {
+                    if over.load(Ordering::SeqCst) {
+                        return;
+                    }
+                    // A thread each: a browser opens connections before it needs them.
+                    let (page, kept) = (&page, &kept);
+                    scope.spawn(move || answer(&stream, page, kept));
                 }
-                kept.lock().unwrap().push(head);
-            }
-        });
+            });
+        };
         Self {
             port,
             heads,
-            thread: Some(thread),
+            is_over,
+            thread: Some(thread::spawn(serve)),
         }
     }
 
@@ -48,29 +54,27 @@ impl Stranger {
 
 impl Drop for Stranger {
     fn drop(&mut self) {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        stream.write_all(b"QUIT\r\n\r\n").unwrap();
+        self.is_over.store(true, Ordering::SeqCst);
+        drop(TcpStream::connect(("127.0.0.1", self.port)));
         self.thread.take().unwrap().join().unwrap();
     }
 }
 
-fn answer(stream: TcpStream, page: &str) -> String {
-    let mut lines = BufReader::new(&stream).lines().map_while(Result::ok);
-    let mut head = String::new();
-    for line in lines.by_ref().take_while(|line| !line.is_empty()) {
-        head += &line.to_lowercase().replacen("quit", "QUIT", 1);
-        head.push('\n');
+fn answer(mut stream: &TcpStream, page: &str, kept: &Mutex<Vec<String>>) {
+    // Where the test fails, the browser ends after this server.
+    stream.set_read_timeout(Some(PATIENCE / 6)).unwrap();
+    let lines = BufReader::new(stream).lines().map_while(Result::ok);
+    let head: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
+    if head.is_empty() {
+        return;
     }
+    kept.lock().unwrap().push(head.join("\n").to_lowercase());
     let answer = format!(
         "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {}\r\n\
         Connection: close\r\n\r\n{page}",
         page.len()
     );
-    // A browser may close a connection that it opened in advance.
-    let _ = (&stream).write_all(answer.as_bytes());
-    let _ = stream.shutdown(std::net::Shutdown::Write);
-    let _ = (&stream).read(&mut [0; 1024]);
-    head
+    stream.write_all(answer.as_bytes()).unwrap();
 }
 
 #[test]
@@ -82,13 +86,11 @@ fn a_server_on_another_port_is_never_sent_the_cookie_and_can_change_nothing() {
     let daemon = sandbox.start();
     let browser = Browser::open(&sandbox);
     let base = browser.address();
-    let stranger = Stranger::start(|_| {
-        format!(
-            "<!doctype html><title>stranger</title><iframe src='{base}'></iframe>\
+    let stranger = Stranger::start(format!(
+        "<!doctype html><title>stranger</title><iframe src='{base}'></iframe>\
             <form method=post action='{base}do/pause'><input name=op value=1-x>\
             <input name=reason value=stolen></form>"
-        )
-    });
+    ));
     let other = format!("http://127.0.0.1:{}/", stranger.port);
 
     // From our own page, and by its address: without the cookie, and without our secret path.

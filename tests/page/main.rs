@@ -10,6 +10,7 @@ mod axe;
 mod backlog;
 mod browser;
 mod entry;
+mod figures;
 #[allow(dead_code, unused_imports)] // not every test binary needs all of it
 #[path = "../it/harness/mod.rs"]
 mod harness;

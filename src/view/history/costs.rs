@@ -3,11 +3,12 @@
 //! Invariant: at most [`MOST`] entries. When there are more, the older half is added up by hour,
 //! profile and model, so sums stay exact. What is told, estimated and not known stays apart.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::spans::Spans;
 use crate::domain::event::Event;
+use crate::domain::ids::RunId;
 use crate::domain::time::Timestamp;
 use crate::domain::usage::{Spent, undated};
 
@@ -17,6 +18,8 @@ pub const MOST: usize = 16_384;
 const NAMES: usize = 256;
 /// The longest name, in characters.
 const NAME: usize = 80;
+/// Runs of which it is remembered that they ended.
+const REMEMBERED: usize = 1_024;
 /// An hour in milliseconds.
 const HOUR: i64 = 3_600_000;
 
@@ -40,6 +43,9 @@ pub struct Paid {
 pub struct Costs {
     paid: Vec<Paid>,
     names: Vec<Arc<str>>,
+    /// The runs that ended last. A daemon that is killed while it writes an end is followed by one
+    /// that writes the end again, and that is paid once.
+    over: VecDeque<RunId>,
 }
 
 impl Paid {
@@ -57,6 +63,13 @@ impl Costs {
         let Some(bill) = &ended.end.bill else {
             return;
         };
+        if self.over.contains(&ended.run) {
+            return;
+        }
+        if self.over.len() >= REMEMBERED {
+            self.over.pop_front();
+        }
+        self.over.push_back(ended.run.clone());
         let profile = spans.profile_of(&ended.run);
         let profile = profile.map_or("not known", |profile| profile.as_str());
         let usage = ended.end.usage.as_ref();

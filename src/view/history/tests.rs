@@ -170,6 +170,20 @@ fn it_stays_bounded_and_its_sums_exact_whatever_the_length_of_the_log() {
 }
 
 #[test]
+fn an_end_that_is_written_again_after_a_kill_is_paid_once() {
+    let mut history = History::default();
+    let at = Timestamp::from_millis(1_000);
+    let run = RunId::numbered(1, "x");
+    let events = [claimed(&agent(1), &idea(1)), request(&run, &agent(1))];
+    for event in events.iter().chain([&ended(&run, "m"), &ended(&run, "m")]) {
+        history.fold(history.seq + 1, at, event);
+    }
+    let paid = history.costs.upto(u64::MAX);
+    assert_eq!(paid.len(), 1, "{paid:?}");
+    assert_eq!(paid[0].spent.cost, MicroUsd(10));
+}
+
+#[test]
 fn a_run_under_way_is_an_open_bar_of_its_agents_lane() {
     let mut history = History::default();
     let at = Timestamp::from_millis(1_000);

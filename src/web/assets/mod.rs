@@ -1,5 +1,6 @@
-//! The stylesheet and the script: in the program, with their hash in the path, so that browsers
-//! keep them for ever and a new version has new names.
+//! The stylesheet and the scripts: in the program, with their hash in the path, so that browsers
+//! keep them for ever and a new version has new names. Comments and indentation are not sent. They
+//! are not compressed: over loopback that costs more than it saves.
 //!
 //! `htmx.min.js` and `hx-sse.min.js` are htmx 4.0.1 (see `HTMX-LICENSE`); the rest is ours.
 
@@ -14,6 +15,7 @@ use axum::routing::get;
 use sha2::{Digest as _, Sha256};
 
 use super::Site;
+use super::document::Place;
 use crate::web::entry::access::hex;
 
 /// A file under `assets/`.
@@ -34,8 +36,10 @@ static STYLE: LazyLock<Asset> = LazyLock::new(|| {
         include_str!("own-log.css"),
         include_str!("own-time.css"),
     ];
-    asset("css", "text/css; charset=utf-8", parts.concat())
+    asset("css", "text/css; charset=utf-8", lean(&parts.concat()))
 });
+
+const SCRIPT_TYPE: &str = "text/javascript; charset=utf-8";
 
 static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
     // Ours comes last: htmx begins in a task of its own, when all of this has run.
@@ -47,12 +51,36 @@ static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
         include_str!("keys.js"),
         include_str!("dialogs.js"),
         include_str!("checkpoints.js"),
-        include_str!("ideas.js"),
-        include_str!("log.js"),
         include_str!("time.js"),
     ];
-    asset("js", "text/javascript; charset=utf-8", parts.join("\n;\n"))
+    asset("js", SCRIPT_TYPE, lean(&parts.join("\n;\n")))
 });
+
+/// What only the pages of ideas need.
+static IDEAS: LazyLock<Asset> =
+    LazyLock::new(|| asset("js", SCRIPT_TYPE, lean(include_str!("ideas.js"))));
+
+/// What only the pages of agents need.
+static LOG: LazyLock<Asset> =
+    LazyLock::new(|| asset("js", SCRIPT_TYPE, lean(include_str!("log.js"))));
+
+/// Without indentation, empty lines, and comments that fill whole lines. No text of ours spans
+/// lines.
+fn lean(text: &str) -> String {
+    let mut is_comment = false;
+    let mut lean = String::with_capacity(text.len());
+    for line in text.lines().map(str::trim) {
+        is_comment |= line.starts_with("/*");
+        let is_kept = !is_comment && !line.is_empty() && !line.starts_with("//");
+        if is_comment && line.ends_with("*/") {
+            is_comment = false;
+        }
+        if is_kept {
+            lean.extend([line, "\n"]);
+        }
+    }
+    lean
+}
 
 fn asset(ending: &str, content_type: &'static str, content: String) -> Asset {
     let digest = Sha256::digest(content.as_bytes());
@@ -69,14 +97,31 @@ pub fn style() -> String {
     format!("assets/{}", STYLE.name)
 }
 
-/// The script's path below the pages.
-pub fn script() -> String {
-    format!("assets/{}", SCRIPT.name)
+/// The paths of a page's scripts below the pages, in the order in which they run.
+pub fn scripts(place: Place) -> impl Iterator<Item = String> {
+    let own = match place {
+        Place::Ideas => Some(&IDEAS),
+        Place::Agents => Some(&LOG),
+        Place::Overview
+        | Place::Train
+        | Place::Timeline
+        | Place::Checkpoints
+        | Place::Report
+        | Place::Cost
+        | Place::Learnings
+        | Place::Hooks
+        | Place::Settings
+        | Place::Elsewhere
+        | Place::Nowhere => None,
+    };
+    let all = [Some(&SCRIPT), own].into_iter().flatten();
+    all.map(|script| format!("assets/{}", script.name))
 }
 
-/// Changes with the script and the stylesheet, so that a page of an older program is loaded anew.
-pub fn version() -> &'static str {
-    SCRIPT.name.split('.').next().unwrap_or_default()
+/// Changes with the scripts and the stylesheet, so that a page of an older program is loaded anew.
+pub fn version() -> String {
+    let all = [&STYLE, &SCRIPT, &IDEAS, &LOG].map(|asset| asset.name.as_str());
+    hex(&Sha256::digest(all.concat())[..8])
 }
 
 /// What the icon in a browser's tab says.
@@ -125,11 +170,20 @@ pub fn routes() -> Router<Arc<Site>> {
     Router::new().route("/assets/{name}", get(serve))
 }
 
-async fn serve(Path(name): Path<String>) -> Response {
+fn named(name: &str) -> Option<&'static Asset> {
     let icons = ICONS.iter().map(|(_, asset)| asset);
-    let mut all = [&*STYLE, &*SCRIPT].into_iter().chain(icons);
-    let found = all.find(|one| one.name == name);
-    let Some(asset) = found else {
+    let mut all = [&*STYLE, &*SCRIPT, &*IDEAS, &*LOG].into_iter().chain(icons);
+    all.find(|one| one.name == name)
+}
+
+/// The file at this path below the pages.
+#[cfg(test)]
+pub fn content(path: &str) -> Option<&'static str> {
+    Some(named(path.strip_prefix("assets/")?)?.content.as_str())
+}
+
+async fn serve(Path(name): Path<String>) -> Response {
+    let Some(asset) = named(&name) else {
         return StatusCode::NOT_FOUND.into_response();
     };
     let headers = [
@@ -137,4 +191,15 @@ async fn serve(Path(name): Path<String>) -> Response {
         (CACHE_CONTROL, "private, max-age=31536000, immutable"),
     ];
     (headers, asset.content.as_str()).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lean;
+
+    #[test]
+    fn comments_and_indentation_are_not_sent() {
+        let text = "/* one\n   two */\na {\n  b: c;\n}\n\n// three\nd('//'); // kept\n";
+        assert_eq!(lean(text), "a {\nb: c;\n}\nd('//'); // kept\n");
+    }
 }

@@ -76,7 +76,8 @@ impl Access {
             kept = Kept::default();
         }
         if kept.path.is_empty() {
-            kept.path = secret();
+            // Each link of a page carries it: half a secret, 122 random bits, keeps pages short.
+            kept.path = Uuid::new_v4().simple().to_string();
         }
         kept.port = Some(port);
         let access = Self {
@@ -207,7 +208,7 @@ fn read(state_dir: &Path) -> io::Result<Option<Kept>> {
         return Ok(None);
     };
     let kept: Option<Kept> = serde_json::from_str(&text).ok();
-    Ok(kept.filter(|kept| is_secret(&kept.path)))
+    Ok(kept.filter(|kept| is_hex(&kept.path, 32)))
 }
 
 /// The API's token, made if there is none.
@@ -215,7 +216,7 @@ fn token(state_dir: &Path) -> io::Result<String> {
     let path = state_dir.join(TOKEN);
     if let Some(token) = read_text(&path)? {
         let token = token.trim();
-        if is_secret(token) {
+        if is_hex(token, 64) {
             return Ok(token.to_owned());
         }
     }
@@ -224,8 +225,8 @@ fn token(state_dir: &Path) -> io::Result<String> {
     Ok(token)
 }
 
-fn is_secret(text: &str) -> bool {
-    text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+fn is_hex(text: &str, length: usize) -> bool {
+    text.len() == length && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 fn read_text(path: &Path) -> io::Result<Option<String>> {
@@ -300,7 +301,10 @@ mod tests {
     fn a_code_is_worth_nothing_after_its_time() {
         let dir = tempfile::tempdir().unwrap();
         let access = Access::open(dir.path(), 1).unwrap();
-        for (age, opens) in [(CODE_LIFE / 2, true), (CODE_LIFE, false)] {
+        for (age, opens) in [
+            (CODE_LIFE.checked_sub(Duration::from_secs(5)).unwrap(), true),
+            (CODE_LIFE, false),
+        ] {
             let link = access.link();
             for (_, made) in lock(&access.codes).iter_mut() {
                 *made = made.checked_sub(age).unwrap();
@@ -329,7 +333,7 @@ mod tests {
         for damaged in ["", "{", "{\"path\":\"../x\",\"port\":1,\"sessions\":[]}"] {
             fs::write(dir.path().join(FILE), damaged).unwrap();
             let access = Access::open(dir.path(), 1).unwrap();
-            assert!(is_secret(access.path().strip_prefix("/s/").unwrap()));
+            assert!(is_hex(access.path().strip_prefix("/s/").unwrap(), 32));
         }
     }
 }

@@ -144,7 +144,9 @@ pub fn document(drawing: &Drawing<'_>, page: &Page, view: &FrameView) -> Markup 
                 title { (needs) (page.title) " · " (name) " · swarm" }
                 link rel="icon" type="image/svg+xml" href=(drawing.live_link(&tab_icon));
                 link rel="stylesheet" href=(drawing.live_link(&assets::style()));
-                script src=(drawing.live_link(&assets::script())) defer {}
+                @for script in assets::scripts(page.place) {
+                    script src=(drawing.live_link(&script)) defer {}
+                }
             }
             body {
                 (PreEscaped(ICONS))

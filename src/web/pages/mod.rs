@@ -10,6 +10,9 @@ mod ideas;
 mod needs;
 mod overview;
 mod past;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test fails by panicking
+mod sizes;
 mod swarm;
 mod train;
 

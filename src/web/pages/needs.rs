@@ -12,7 +12,10 @@ use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::view::{self, NeedsYou};
 use crate::web::document::Drawing;
-use crate::web::parts::{MOST, and_more, commands, icon, span, tinted, title};
+use crate::web::parts::{commands, icon, span, tinted, title};
+
+/// Needs in a list; the most urgent come first.
+const SHOWN: usize = 20;
 
 /// Something that needs a person.
 #[derive(Debug, Clone)]
@@ -74,13 +77,19 @@ fn since(state: &State, key: &NeedKey, id: &IdeaId) -> Option<Timestamp> {
 
 /// The list of needs.
 pub fn list(drawing: &Drawing<'_>, items: &[Item]) -> Markup {
+    let more = items.len().saturating_sub(SHOWN);
     html! {
         ul .card.needs {
-            @for item in items.iter().take(MOST) {
+            @for item in items.iter().take(SHOWN) {
                 li id=(name(&item.key)) { (entry(drawing, item)) }
             }
         }
-        (and_more(items.len()))
+        @if more > 0 {
+            p .sub { (more) " more need you. "
+                a href=(drawing.link("ideas?status=failed")) { "Failed ideas" } " · "
+                a href=(drawing.link("train")) { "Merge train" }
+            }
+        }
     }
 }
 

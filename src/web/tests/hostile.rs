@@ -33,9 +33,6 @@ const CORPUS: [&str; 10] = [
     "{{constructor.constructor('window.hacked=1')()}} ${1} `x`\r\n# heading\n\ndata: x\n\n",
 ];
 
-/// Characters that turn text around or hide.
-const HIDDEN: &str = "\u{202e}\u{2066}\u{200b}\u{feff}\u{61c}";
-
 fn hostile(number: usize) -> String {
     // Several in one text: what one opens another may close.
     format!(
@@ -116,13 +113,14 @@ fn tell(world: &World, text: impl Fn(usize) -> String) {
         deletions: Some(1),
     };
     let line = |number: usize| text(number).replace(['\r', '\n'], " ");
-    let patch: String = (0..CORPUS.len())
+    let files: Vec<String> = (0..CORPUS.len())
         .map(|at| {
             let (name, old, new) = (line(at), line(at + 1), line(at + 2));
             let head = format!("diff --git a/{name} b/{name}\n--- a/{name}\n+++ b/{name}");
             format!("{head}\n@@ -1 +1 @@ {name}\n-{old}\n+{new}\n")
         })
         .collect();
+    let patch = files.concat();
     *world.told.diff.lock().unwrap() = Some(MergeDiff {
         idea_id: idea(1),
         branch: text(1),

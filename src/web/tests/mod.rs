@@ -226,17 +226,18 @@ fn addresses(state: &State) -> Vec<String> {
         "cost?by=idea",
         "learnings",
         "hooks",
-        "hooks/pre-merge",
         "settings",
     ];
     let mut all: Vec<String> = fixed.iter().map(|one| (*one).to_owned()).collect();
-    let mut ideas: Vec<_> = state.ideas.iter().map(|(id, _)| id.to_string()).collect();
+    let mut ideas: Vec<_> = state.ideas.keys().map(ToString::to_string).collect();
     ideas.truncate(3);
     for id in ideas {
         all.push(format!("ideas/{id}"));
         let tabs = ["changes", "output", "history", "prompt"];
         all.extend(tabs.map(|tab| format!("ideas/{id}?tab={tab}")));
     }
+    let hooks = state.hooks_last.keys().take(3);
+    all.extend(hooks.map(|hook| format!("hooks/{hook}")));
     let agents = state.agents.keys().take(2);
     all.extend(agents.map(|id| format!("agents/{id}")));
     let checkpoints = state.checkpoints.keys().take(1);

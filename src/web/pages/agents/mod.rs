@@ -42,12 +42,8 @@ pub async fn load(asked: &Asked<'_>) -> Result<View, WebError> {
 
 impl View {
     fn of(state: &State) -> Self {
-        let (mut ended, live): (Vec<_>, Vec<_>) = view::agents(state)
-            .into_iter()
-            .partition(|agent| agent.end.is_some());
-        ended.reverse();
-        let hidden = ended.len().saturating_sub(ENDED);
-        ended.truncate(ENDED);
+        let live = view::live_agents(state);
+        let ended = view::last_ended_agents(state, ENDED);
         let ideas = live.iter().chain(&ended).map(|agent| &agent.idea_id);
         let titles = ideas.filter_map(|id| {
             let text = &state.ideas.get(id)?.text;
@@ -55,9 +51,9 @@ impl View {
         });
         Self {
             titles: titles.collect(),
+            hidden: state.ended.len().saturating_sub(ended.len()),
             live,
             ended,
-            hidden,
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::web::parts::{label, look, many, status, title};
 use crate::web::touches::Touched;
 
 /// Ideas in one picture.
-const MOST: usize = 200;
+const MOST: usize = 100;
 
 /// What the page shows.
 pub struct View {

@@ -10,7 +10,7 @@ mod rail;
 mod tabs;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)] // a test fails by panicking
-mod testkit;
+pub(super) mod testkit;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)] // a test fails by panicking
 mod tests;

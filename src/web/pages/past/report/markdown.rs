@@ -6,6 +6,9 @@ use super::View;
 use crate::view::ReportedIdea;
 use crate::web::parts::{dollars, local, title, tokens};
 
+/// Lines of a section.
+const LINES: usize = 50;
+
 /// The whole report.
 pub fn of(view: &View) -> String {
     let report = &view.report;
@@ -61,10 +64,12 @@ fn section(page: &mut String, heading: &str, lines: Vec<String>) {
     page.push_str("\n## ");
     page.push_str(heading);
     page.push_str("\n\n");
-    for line in lines {
-        page.push_str("- ");
-        page.push_str(&line);
-        page.push('\n');
+    let more = lines.len().saturating_sub(LINES);
+    for line in lines.into_iter().take(LINES) {
+        page.extend(["- ", &line, "\n"]);
+    }
+    if more > 0 {
+        page.extend(["- ", &more.to_string(), " more\n"]);
     }
 }
 

@@ -5,10 +5,12 @@ use maud::{Markup, html};
 use super::View;
 use crate::view::{BumpKind, LearningView};
 use crate::web::document::Drawing;
-use crate::web::parts::{MOST, and_more, clock, dollars, tinted, tokens};
+use crate::web::parts::{clock, dollars, tinted, tokens};
 
 /// Things that went wrong, the newest.
 const BUMPS: usize = 30;
+/// Learnings that are shown, the newest; their page has all.
+const FOUND: usize = 30;
 
 /// What it cost, by profile.
 pub fn spent(view: &View) -> Markup {
@@ -73,14 +75,15 @@ pub fn found(drawing: &Drawing<'_>, view: &View) -> Markup {
     if view.found.is_empty() {
         return html! {};
     }
+    let earlier = view.found.len().saturating_sub(FOUND);
     html! {
         section {
             h2 { a href=(drawing.link("learnings")) { "Found out" } }
-            ul .list { @for one in view.found.iter().take(MOST) { li { span .grow {
+            ul .list { @for one in view.found.iter().skip(earlier) { li { span .grow {
                 b .learned { (one.content) } br;
                 span .dim { (sources(one)) }
             } } } }
-            (and_more(view.found.len()))
+            @if earlier > 0 { p .sub.report-more { (earlier) " more." } }
         }
     }
 }
