@@ -35,6 +35,7 @@ use crate::domain::settings::Mode;
 use crate::domain::state::State;
 use crate::view::{MergeDiff, TargetNow};
 use crate::web::entry::access::{self, Access};
+use crate::web::entry::opener;
 use crate::web::server::Port;
 use crate::web::{self, Site};
 
@@ -204,6 +205,9 @@ async fn host(daemon: Daemon, repo: &Repo, page: PageChoice, told: Told) -> Resu
             if let Some(pages) = pages {
                 // It ends with the socket; a panic in it is in the log.
                 drop(pages.await);
+            }
+            if let Err(error) = opener::remove(&state_dir) {
+                tracing::warn!(%error, "open.html could not be removed");
             }
             if let Err(error) = DaemonFile::remove(&state_dir) {
                 tracing::warn!(%error, "daemon.json could not be removed");

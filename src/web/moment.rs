@@ -236,7 +236,8 @@ impl FromRequestParts<Arc<Site>> for Moment {
 
     async fn from_request_parts(parts: &mut Parts, site: &Arc<Site>) -> Result<Self, WebError> {
         let query = Query::<At>::from_request_parts(parts, site).await;
-        let at = query.map(|Query(At { at })| at).unwrap_or_default();
+        // Two moments, for example: none of them may pass for now.
+        let Query(At { at }) = query.map_err(|error| WebError::bad(error.body_text()))?;
         Self::of(site, at).await
     }
 }

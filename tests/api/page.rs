@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use swarm::api;
 use swarm::web::entry::access::Access;
@@ -394,5 +395,70 @@ async fn a_stream_says_what_it_is_and_another_log_means_a_new_page() {
         "{}",
         answer.body
     );
+    desk.end().await;
+}
+
+#[tokio::test]
+async fn an_address_with_two_moments_is_refused_and_never_shows_now() {
+    let desk = Desk::new().await;
+    for path in ["?at=1&at=2", "ideas?at=1&at=999999", "palette?at=1&at=2"] {
+        let answer = desk.page(path).await;
+        assert_eq!(answer.status, 400, "{path}: {}", answer.body);
+    }
+    assert_eq!(desk.page("?at=1&q=2").await.status, 200);
+    desk.end().await;
+}
+
+#[tokio::test]
+async fn a_link_followed_from_elsewhere_leads_on_from_a_page_of_ours() {
+    let desk = Desk::new().await;
+    let path = desk.access.link().split_off(desk.access.origin().len());
+    let from = "sec-fetch-site: cross-site";
+    let answer = desk.ask("GET", &path, &[&desk.host(), from], "").await;
+    assert_eq!(
+        answer.status, 200,
+        "a redirect would be sent no strict cookie"
+    );
+    let leads = format!("0; url={}/", desk.access.path());
+    assert_eq!(answer.headers["refresh"], leads);
+    assert!(answer.headers.contains_key("set-cookie"));
+    desk.end().await;
+}
+
+#[tokio::test]
+async fn three_hundred_stalled_clients_keep_nobody_out_and_end_no_stream() {
+    let desk = Desk::new().await;
+    let connect = || TcpStream::connect((Ipv4Addr::LOCALHOST, desk.port));
+    let (host, cookie, origin) = (desk.host(), &desk.cookie, desk.origin());
+    let base = desk.access.path();
+    let mut stream = connect().await.unwrap();
+    let live = format!("GET {base}/live?page=&document=d HTTP/1.1\r\n{host}\r\n{cookie}\r\n\r\n");
+    stream.write_all(live.as_bytes()).await.unwrap();
+    let mut said = vec![0; 1 << 16];
+    let mut length = 0;
+    while !String::from_utf8_lossy(&said[..length]).contains("swarm:live") {
+        let more = stream.read(&mut said[length..]).await.unwrap();
+        assert_ne!(more, 0, "the stream ended");
+        length += more;
+    }
+    let form = format!(
+        "POST {base}/do/pause HTTP/1.1\r\n{host}\r\n{cookie}\r\n{origin}\r\n\
+         sec-fetch-site: same-origin\r\ncontent-type: application/x-www-form-urlencoded\r\n\
+         content-length: 1000\r\n\r\nop="
+    );
+    let mut stalled = Vec::new();
+    for _ in 0..300 {
+        let mut client = connect().await.unwrap();
+        client.write_all(form.as_bytes()).await.unwrap();
+        stalled.push(client);
+    }
+    let answer = tokio::time::timeout(Duration::from_secs(4), desk.page("")).await;
+    assert_eq!(answer.expect("an answer in time").status, 200);
+    let mut rest = Vec::new();
+    while stream.try_read_buf(&mut rest).is_ok_and(|more| more > 0) {}
+    let end = stream.try_read(&mut [0]).map_err(|error| error.kind());
+    assert_eq!(end, Err(std::io::ErrorKind::WouldBlock), "the stream lives");
+    drop(stalled);
+    drop(stream);
     desk.end().await;
 }

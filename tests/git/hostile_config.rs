@@ -197,3 +197,27 @@ fn a_git_that_outlives_its_daemon_is_seen() {
     assert!(try_git(&fixture.root(), &["status"]).status.success());
     git(&fixture.root(), &["status"]);
 }
+
+#[test]
+fn attributes_of_the_repository_hide_no_line_from_a_review() {
+    let fixture = Fixture::new();
+    let files = [
+        ("README", "hello\nbackdoor\n"),
+        ("image", "\0one\n"),
+        ("new.txt", "added\n"),
+    ];
+    let (_, tip) = fixture.attempt(1, &files);
+    let honest = fixture.repo.preview_merge("main", tip).unwrap();
+    write(&fixture.root(), ".git/info/attributes", "* -diff\n");
+    let seen = fixture.repo.preview_merge("main", tip).unwrap();
+    assert_eq!(seen.files, honest.files);
+    let patch = String::from_utf8(seen.patch).unwrap();
+    assert!(
+        patch.contains("\n+backdoor\n") && patch.contains("\n+added\n"),
+        "{patch}"
+    );
+    assert!(!patch.contains("+\0one"), "{patch}");
+    assert_eq!(patch.matches("Binary files ").count(), 1, "{patch}");
+    let commits = fixture.repo.preview_commits(None, tip).unwrap();
+    assert_eq!(commits.patch, patch.as_bytes());
+}

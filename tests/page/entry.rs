@@ -134,3 +134,33 @@ fn a_server_on_another_port_is_never_sent_the_cookie_and_can_change_nothing() {
     drop(stranger);
     daemon.stop();
 }
+
+#[test]
+fn the_file_that_start_opens_leads_into_a_session() {
+    if browser::is_missing() {
+        return;
+    }
+    let sandbox = Sandbox::ready();
+    let daemon = sandbox.start();
+    let browser = Browser::open(&sandbox);
+    // The cookie that the browser has is of no use here.
+    browser.devtools("Network.clearBrowserCookies", &json!({}));
+    browser.visit(&browser.address());
+    browser.wait_text("You are signed out");
+    let opened = sandbox.swarm(&["open", "--json"]).json();
+    let (link, state) = (
+        opened["url"].as_str().unwrap(),
+        sandbox.repo().join(".swarm/state"),
+    );
+    let file = swarm::web::entry::opener::write(&state, link).unwrap();
+    browser.visit(&format!("file://{}", file.display()));
+    browser.wait_text("Overview");
+    assert!(
+        !browser.address().contains("code="),
+        "{}",
+        browser.address()
+    );
+    drop(browser);
+    daemon.stop();
+    assert!(!file.exists(), "the daemon's end removes it");
+}

@@ -5,23 +5,29 @@
 
 pub mod daemon_file;
 pub mod peer;
+mod port;
 pub mod socket;
 
+use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::Body;
+use axum::http::{Request, Response};
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, UnixListener, UnixStream};
+use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 
 use super::stopped;
+pub use port::serve_port;
 use socket::Socket;
 
 /// How long a client may take to send a request's head, and how long idle connections are kept.
@@ -82,40 +88,6 @@ pub async fn serve(
     Ok(())
 }
 
-/// Serves connections of a TCP port until `stop` is true or its sender is gone. Whom it admits is
-/// the router's business.
-pub async fn serve_port(listener: TcpListener, router: Router, mut stop: watch::Receiver<bool>) {
-    let mut connections = JoinSet::new();
-    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
-            break;
-        };
-        let accepted = tokio::select! {
-            () = stopped(&mut stop) => break,
-            accepted = listener.accept() => accepted,
-        };
-        while connections.try_join_next().is_some() {}
-        match accepted {
-            Ok((stream, _)) => {
-                let served = connection(stream, router.clone(), stop.clone());
-                connections.spawn(async move {
-                    served.await;
-                    drop(place);
-                });
-            }
-            Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
-                tokio::time::sleep(ACCEPT_PAUSE).await;
-            }
-        }
-    }
-    let rest = async { while connections.join_next().await.is_some() {} };
-    if tokio::time::timeout(STOP_GRACE, rest).await.is_err() {
-        connections.shutdown().await;
-    }
-}
-
 /// The next admitted connection. Cancel-safe.
 async fn accept(
     listener: &UnixListener,
@@ -144,7 +116,8 @@ async fn attend(
     router: Router,
     stop: watch::Receiver<bool>,
 ) {
-    connection(stream, router, stop).await;
+    let router = TowerToHyperService::new(router);
+    connection(stream, move |request| router.call(request), stop).await;
     drop(place);
 }
 
@@ -154,17 +127,19 @@ async fn first(asked: &Notify) {
     let _ = tokio::time::timeout(FIRST_REQUEST, asked.notified()).await;
 }
 
-async fn connection(
+async fn connection<A>(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    router: Router,
+    answer: impl Fn(Request<Incoming>) -> A + Send,
     mut stop: watch::Receiver<bool>,
-) {
+) where
+    A: Future<Output = Result<Response<Body>, Infallible>> + Send,
+{
     let asked = Arc::new(Notify::new());
     let service = {
-        let (asked, router) = (Arc::clone(&asked), TowerToHyperService::new(router));
+        let asked = Arc::clone(&asked);
         service_fn(move |request| {
             asked.notify_one();
-            router.call(request)
+            answer(request)
         })
     };
     let served = http1::Builder::new()

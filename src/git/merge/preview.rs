@@ -1,13 +1,19 @@
 //! Shows what a merge would change, for a person who reviews it.
 //!
-//! Invariant: only reads; the merged tree is written as objects, and no reference moves.
+//! Invariant: only reads; the merged tree is written as objects, and no reference moves. Attributes
+//! of the repository, which agents can write to `info/attributes`, hide no text.
 
-use git2::Oid;
+use std::collections::BTreeSet;
+
+use git2::{DiffOptions, Oid, Patch};
 
 use crate::git::error::GitError;
 use crate::git::merge::build::Settled;
 use crate::git::objects::names::{path_of, printable, shown};
 use crate::git::repo::Repo;
+
+/// How much of a file git looks at for a NUL byte, to tell whether it is binary.
+const LOOKED_AT: usize = 8000;
 
 /// What a merge would change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,13 +82,14 @@ impl Repo {
                 }
             }
         };
+        let (files, patch) = self.files_and_patch(base, result)?;
         Ok(MergePreview {
             target,
             base,
             result,
             conflicts,
-            files: self.file_changes(base, result)?,
-            patch: self.diff_trees(base, result, &["--patch"])?,
+            files,
+            patch,
         })
     }
 
@@ -92,13 +99,14 @@ impl Repo {
             Some(base) => base,
             None => self.first_parent(tip)?,
         };
+        let (files, patch) = self.files_and_patch(base, tip)?;
         Ok(MergePreview {
             target: base,
             base,
             result: tip,
             conflicts: Vec::new(),
-            files: self.file_changes(base, tip)?,
-            patch: self.diff_trees(base, tip, &["--patch"])?,
+            files,
+            patch,
         })
     }
 
@@ -111,29 +119,52 @@ impl Repo {
         )))
     }
 
-    fn file_changes(&self, from: Oid, to: Oid) -> Result<Vec<FileChange>, GitError> {
-        let kinds = self.diff_trees(from, to, &["--name-status", "-z"])?;
-        let counts = self.diff_trees(from, to, &["--numstat", "-z"])?;
+    /// The changed files and the patch.
+    fn files_and_patch(&self, from: Oid, to: Oid) -> Result<(Vec<FileChange>, Vec<u8>), GitError> {
+        let raw = self.diff_trees(from, to, &["--raw", "--no-abbrev", "-z"])?;
         let unreadable = || GitError::Unreadable {
             command: "git diff-tree -z",
-            found: printable(&kinds[..kinds.len().min(80)]),
+            found: printable(&raw[..raw.len().min(80)]),
         };
-        let kinds = parse_kinds(&kinds).ok_or_else(unreadable)?;
-        let counts = parse_counts(&counts).ok_or_else(unreadable)?;
-        if kinds.len() != counts.len() {
-            return Err(unreadable());
-        }
-        let both = kinds.into_iter().zip(counts);
-        let change = |((kind, from, path), (insertions, deletions)): (KindAndPaths<'_>, Counts)| {
-            FileChange {
-                path: shown(&path_of(path)),
-                from: from.map(|from| shown(&path_of(from))),
-                kind,
-                insertions,
-                deletions,
+        let files = parse_raw(&raw).ok_or_else(unreadable)?;
+        let counts = self.diff_trees(from, to, &["--numstat", "-z"])?;
+        let counts = parse_counts(&counts).filter(|counts| counts.len() == files.len());
+        let mut counts = counts.ok_or_else(unreadable)?;
+        let (mut binary, mut is_hidden) = (BTreeSet::new(), false);
+        for (file, counts) in files
+            .iter()
+            .zip(&mut counts)
+            .filter(|(_, it)| it.0.is_none())
+        {
+            let [old, new] = [self.blob(file.blobs[0])?, self.blob(file.blobs[1])?];
+            if is_binary(&old) || is_binary(&new) {
+                binary.insert(file.blobs);
+            } else {
+                *counts = count_lines(&old, &new)?;
+                is_hidden = true;
             }
+        }
+        let patch = if is_hidden {
+            let patch = self.diff_trees(from, to, &["--patch", "--text", "--full-index"])?;
+            fold(&patch, &binary)
+        } else {
+            self.diff_trees(from, to, &["--patch"])?
         };
-        Ok(both.map(change).collect())
+        let both = files.into_iter().zip(counts);
+        let changes = both.map(|(file, (insertions, deletions))| FileChange {
+            path: shown(&path_of(file.path)),
+            from: file.from.map(|from| shown(&path_of(from))),
+            kind: file.kind,
+            insertions,
+            deletions,
+        });
+        Ok((changes.collect(), patch))
+    }
+
+    /// Content of a blob; empty if there is none.
+    fn blob(&self, id: &str) -> Result<Vec<u8>, GitError> {
+        let parsed = Oid::from_str(id).map_err(GitError::library(format!("read {id}")))?;
+        Ok(self.content(parsed)?.unwrap_or_default())
     }
 
     /// Plumbing: a person's settings for `git diff` do not change it.
@@ -150,14 +181,41 @@ impl Repo {
     }
 }
 
-type KindAndPaths<'a> = (ChangeKind, Option<&'a [u8]>, &'a [u8]);
+/// A changed file as git names it.
+#[derive(Debug, PartialEq, Eq)]
+struct RawChange<'a> {
+    kind: ChangeKind,
+    from: Option<&'a [u8]>,
+    path: &'a [u8],
+    /// Ids before and after; zeros for none.
+    blobs: [&'a str; 2],
+}
 
-/// Parses `--name-status -z`: a status, then one path, or two after a rename.
-fn parse_kinds(output: &[u8]) -> Option<Vec<KindAndPaths<'_>>> {
+/// Whether git without attributes takes this for binary.
+fn is_binary(content: &[u8]) -> bool {
+    content.iter().take(LOOKED_AT).any(|byte| *byte == 0)
+}
+
+/// Lines added and removed. `--numstat` knows no `--text`.
+fn count_lines(old: &[u8], new: &[u8]) -> Result<Counts, GitError> {
+    let mut options = DiffOptions::new();
+    options.force_text(true);
+    let patch = Patch::from_buffers(old, None, new, None, Some(&mut options));
+    let counted = patch.and_then(|patch| patch.line_stats());
+    let (_, added, removed) = counted.map_err(GitError::library("count changed lines"))?;
+    Ok((Some(added as u64), Some(removed as u64)))
+}
+
+/// Parses `--raw --no-abbrev -z`: `:<mode> <mode> <before> <after> <status>`, then one path, or two
+/// after a rename.
+fn parse_raw(output: &[u8]) -> Option<Vec<RawChange<'_>>> {
     let mut fields = output.split(|byte| *byte == 0);
     let mut found = Vec::new();
-    while let Some(status) = fields.next().filter(|status| !status.is_empty()) {
-        let kind = match status[0] {
+    while let Some(head) = fields.next().filter(|head| !head.is_empty()) {
+        let mut words = std::str::from_utf8(head).ok()?.split(' ').skip(2);
+        let blobs = [words.next()?, words.next()?];
+        let status = *words.next()?.as_bytes().first()?;
+        let kind = match status {
             b'A' | b'C' => ChangeKind::Added,
             b'D' => ChangeKind::Deleted,
             b'M' => ChangeKind::Modified,
@@ -166,12 +224,44 @@ fn parse_kinds(output: &[u8]) -> Option<Vec<KindAndPaths<'_>>> {
             _ => return None,
         };
         let first = fields.next()?;
-        found.push(match status[0] {
-            b'R' | b'C' => (kind, Some(first), fields.next()?),
-            _ => (kind, None, first),
+        let (from, path) = match status {
+            b'R' | b'C' => (Some(first), fields.next()?),
+            _ => (None, first),
+        };
+        found.push(RawChange {
+            kind,
+            from,
+            path,
+            blobs,
         });
     }
     Some(found)
+}
+
+/// The patch without the lines of these files, as git writes it for binary ones. Each line of a hunk
+/// begins with one of ` +-\\`, so no content looks like a head.
+fn fold(patch: &[u8], binary: &BTreeSet<[&str; 2]>) -> Vec<u8> {
+    let mut folded = Vec::new();
+    let mut is_folded = false;
+    for line in patch.split_inclusive(|byte| *byte == b'\n') {
+        is_folded &= !line.starts_with(b"diff --git ");
+        if is_folded {
+            continue;
+        }
+        folded.extend_from_slice(line);
+        if ids_of(line).is_some_and(|ids| binary.contains(&ids)) {
+            folded.extend_from_slice(b"Binary files differ\n");
+            is_folded = true;
+        }
+    }
+    folded
+}
+
+/// The ids of a line `index <before>..<after> <mode>`.
+fn ids_of(line: &[u8]) -> Option<[&str; 2]> {
+    let ids = std::str::from_utf8(line.strip_prefix(b"index ")?).ok()?;
+    let (before, after) = ids.split_ascii_whitespace().next()?.split_once("..")?;
+    Some([before, after])
 }
 
 type Counts = (Option<u64>, Option<u64>);
@@ -199,13 +289,19 @@ mod tests {
 
     #[test]
     fn names_with_tabs_renames_and_binary_files_are_parsed() {
-        let kinds = parse_kinds(b"M\0a\tb\0R087\0old\0new\0A\0x.png\0").unwrap();
+        let raw = b":1 2 a b M\0a\tb\0:1 2 c d R087\0old\0new\0:0 1 0 e A\0x.png\0";
+        let change = |kind, from, path, blobs| RawChange {
+            kind,
+            from,
+            path,
+            blobs,
+        };
         assert_eq!(
-            kinds,
+            parse_raw(raw).unwrap(),
             [
-                (ChangeKind::Modified, None, &b"a\tb"[..]),
-                (ChangeKind::Renamed, Some(&b"old"[..]), &b"new"[..]),
-                (ChangeKind::Added, None, &b"x.png"[..]),
+                change(ChangeKind::Modified, None, &b"a\tb"[..], ["a", "b"]),
+                change(ChangeKind::Renamed, Some(&b"old"[..]), b"new", ["c", "d"]),
+                change(ChangeKind::Added, None, b"x.png", ["0", "e"]),
             ]
         );
         let counts = parse_counts(b"1\t2\ta\tb\x003\t4\t\0old\0new\0-\t-\tx.png\0").unwrap();
@@ -213,7 +309,7 @@ mod tests {
             counts,
             [(Some(1), Some(2)), (Some(3), Some(4)), (None, None)]
         );
-        assert_eq!(parse_kinds(b"X\0a\0"), None);
-        assert_eq!(parse_kinds(b""), Some(vec![]));
+        assert_eq!(parse_raw(b":1 2 a b X\0a\0"), None);
+        assert_eq!(parse_raw(b""), Some(vec![]));
     }
 }

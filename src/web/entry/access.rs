@@ -4,8 +4,9 @@
 //! tabs survive a restart. Sessions and one-time codes are kept as SHA-256 hashes.
 //!
 //! Invariant: a code opens one session, within [`CODE_LIFE`]. Cookies ignore ports, so all pages
-//! lie under a path that nobody can guess: another program on this machine is never sent the
-//! cookie.
+//! lie under a path that nobody can guess: a server at another port is never sent the cookie. One
+//! that takes our port while no daemon runs is, by tabs that are still open: so path and sessions
+//! are forgotten when the port changes.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -65,6 +66,15 @@ impl Access {
     /// The files cannot be read or written.
     pub fn open(state_dir: &Path, port: u16) -> io::Result<Self> {
         let mut kept = read(state_dir)?.unwrap_or_default();
+        if let Some(last) = kept.port.filter(|last| *last != port) {
+            tracing::warn!(
+                last,
+                port,
+                "the page has another port than before, so its sessions have ended: open tabs may \
+                 have sent their cookie to whoever has the old port; for a new link: swarm open"
+            );
+            kept = Kept::default();
+        }
         if kept.path.is_empty() {
             // Each link of a page carries it: half a secret, 122 random bits, keeps pages short.
             kept.path = Uuid::new_v4().simple().to_string();
@@ -232,7 +242,7 @@ fn read_text(path: &Path) -> io::Result<Option<String>> {
 }
 
 /// Replaces a file as a whole, readable by its owner alone.
-fn replace(state_dir: &Path, name: &str, content: &[u8]) -> io::Result<()> {
+pub(super) fn replace(state_dir: &Path, name: &str, content: &[u8]) -> io::Result<()> {
     // A fixed name is safe under the state lock, and overwrites what a kill left.
     let new = state_dir.join(format!("{name}.new"));
     let mut file = OpenOptions::new()
@@ -265,12 +275,26 @@ mod tests {
         assert!(link.starts_with(&format!("http://127.0.0.1:7420{}/enter?", access.path())));
         let session = access.enter(code_of(&link)).unwrap().unwrap();
         assert_eq!(access.enter(code_of(&link)).unwrap(), None, "used twice");
-        let next = Access::open(dir.path(), 7421).unwrap();
+        let next = Access::open(dir.path(), 7420).unwrap();
         assert!(next.is_session(&session));
         assert!(!next.is_session("another"));
         assert_eq!(next.path(), access.path());
-        assert_eq!(last_port(dir.path()), Some(7421));
+        assert_eq!(last_port(dir.path()), Some(7420));
         assert!(next.is_token(&token(dir.path()).unwrap()));
+    }
+
+    #[test]
+    fn another_port_ends_the_sessions_and_has_another_path() {
+        let dir = tempfile::tempdir().unwrap();
+        let access = Access::open(dir.path(), 7420).unwrap();
+        let session = access.enter(code_of(&access.link())).unwrap().unwrap();
+        let next = Access::open(dir.path(), 7421).unwrap();
+        assert!(!next.is_session(&session));
+        assert_ne!(next.path(), access.path());
+        assert_ne!(next.cookie(), access.cookie());
+        assert_eq!(last_port(dir.path()), Some(7421));
+        let back = Access::open(dir.path(), 7420).unwrap();
+        assert!(!back.is_session(&session), "they stay ended");
     }
 
     #[test]

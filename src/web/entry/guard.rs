@@ -8,8 +8,8 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::{Query, Request, State};
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, COOKIE, HOST, ORIGIN, REFERRER_POLICY, SET_COOKIE,
-    X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, COOKIE, HOST, ORIGIN, REFERRER_POLICY, REFRESH,
+    SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
@@ -157,7 +157,11 @@ struct Enter {
     code: String,
 }
 
-async fn enter(State(site): State<Arc<Site>>, Query(Enter { code }): Query<Enter>) -> Response {
+async fn enter(
+    State(site): State<Arc<Site>>,
+    Query(Enter { code }): Query<Enter>,
+    headers: HeaderMap,
+) -> Response {
     let access = Arc::clone(&site.access);
     let entered = tokio::task::spawn_blocking(move || access.enter(&code)).await;
     let session = match entered {
@@ -171,9 +175,23 @@ async fn enter(State(site): State<Arc<Site>>, Query(Enter { code }): Query<Enter
         "{}={session}; Path={path}/; Max-Age={COOKIE_LIFE}; HttpOnly; SameSite=Strict",
         site.access.cookie()
     );
-    let mut response = Redirect::to(&format!("{path}/")).into_response();
+    let mut response = lead_on(&format!("{path}/"), &headers);
     if let Ok(cookie) = HeaderValue::from_str(&cookie) {
         response.headers_mut().insert(SET_COOKIE, cookie);
+    }
+    response
+}
+
+/// Leads to the page. A browser that follows a link elsewhere, such as in the file of
+/// [`opener`](super::opener), sends a strict cookie only once a page of ours has led on.
+fn lead_on(to: &str, headers: &HeaderMap) -> Response {
+    let site = headers.get("sec-fetch-site");
+    if site.is_none_or(|site| site == "none") {
+        return Redirect::to(to).into_response();
+    }
+    let mut response = bare("swarm", &html! { p { a href=(to) { "Open the page" } } });
+    if let Ok(refresh) = HeaderValue::from_str(&format!("0; url={to}")) {
+        response.headers_mut().insert(REFRESH, refresh);
     }
     response
 }

@@ -130,7 +130,7 @@ fn play(
     if let Show::Story(style) = show {
         announce(args, &state, &repo, style, &mut context.output);
     }
-    let (choice, on_page) = page(args, show, &context.output);
+    let (choice, on_page) = page(args, show, &repo, &context.output);
     let killer = Killer::new(repo.runs());
     let (kill, telling) = (killer.on_ready(), Arc::new(Mutex::new(None)));
     let (tell, runs, after) = (Arc::clone(&telling), repo.runs(), state.seq);
@@ -168,13 +168,14 @@ fn play(
 }
 
 /// The page, and how it is announced; without a terminal nobody is there to see it.
-fn page(args: &Demo, show: Show, output: &Output) -> (PageChoice, Option<OnPage>) {
+fn page(args: &Demo, show: Show, repo: &Repo, output: &Output) -> (PageChoice, Option<OnPage>) {
     let is_shown = match show {
         Show::Story(_) | Show::Events(_) => output.can_draw && !output.json,
         Show::Nothing => false,
     };
     if is_shown {
-        (PageChoice::AnyPort, Some(announce_page(!args.no_open)))
+        let on_page = announce_page(!args.no_open, repo.state());
+        (PageChoice::AnyPort, Some(on_page))
     } else {
         (PageChoice::Without, None)
     }

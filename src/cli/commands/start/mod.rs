@@ -132,7 +132,7 @@ pub fn run(args: &Start, context: &mut Context) -> Result<(), CliError> {
             (false, None) => PageChoice::AnyPort,
         },
         style,
-        on_page: says_page(args, context).then(|| page::announce(!args.no_open)),
+        on_page: says_page(args, context).then(|| page::announce(!args.no_open, repo.state())),
         label: None,
         also: None,
         before: Arc::clone(&before),

@@ -1,17 +1,21 @@
 //! Says where the web page is, once the daemon answers, and opens it in a browser.
 //!
-//! Invariant: a browser that cannot be opened is no failure: the link is printed.
+//! Invariant: a browser that cannot be opened is no failure: the link is printed. The link is never
+//! an argument, which other users could read: the browser is given a private file that leads to it.
 
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 
 use crate::cli::host::OnPage;
+use crate::web::entry::access::CODE_LIFE;
+use crate::web::entry::opener;
 
 /// Prints the link as a message, and opens it if `opens`.
-pub fn announce(opens: bool) -> OnPage {
+pub fn announce(opens: bool, state_dir: PathBuf) -> OnPage {
     Box::new(move |link| {
         let opens = opens && has_display(|name| std::env::var_os(name));
         let how = if opens {
@@ -23,7 +27,7 @@ pub fn announce(opens: bool) -> OnPage {
         // The daemon continues even if nobody reads.
         drop(std::io::stderr().write_all(line.as_bytes()));
         if opens {
-            open(&link);
+            open(state_dir, &link);
         }
     })
 }
@@ -36,25 +40,40 @@ fn has_display(variable: impl Fn(&str) -> Option<OsString>) -> bool {
     !is_root && (cfg!(target_os = "macos") || is_set("DISPLAY") || is_set("WAYLAND_DISPLAY"))
 }
 
-fn open(link: &str) {
+fn open(state_dir: PathBuf, link: &str) {
+    match opener::write(&state_dir, link) {
+        Ok(file) => {
+            if let Ok(mut child) = browser(&file).spawn() {
+                // It may live as long as the browser; a thread that cannot start leaves a zombie
+                // until the daemon ends.
+                drop(thread::Builder::new().spawn(move || child.wait()));
+            }
+        }
+        Err(error) => tracing::warn!(%error, "the page could not be opened in a browser"),
+    }
+    // The end of the daemon removes the file too.
+    drop(thread::Builder::new().spawn(move || {
+        thread::sleep(CODE_LIFE);
+        opener::remove(&state_dir)
+    }));
+}
+
+/// The command that opens a file in the person's browser.
+fn browser(file: &Path) -> Command {
     let program = if cfg!(target_os = "macos") {
         "open"
     } else {
         "xdg-open"
     };
-    let started = Command::new(program)
-        .arg(link)
+    let mut command = Command::new(program);
+    command
+        .arg(file)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         // Ctrl+C ends the daemon, and not the browser that this may have started.
-        .process_group(0)
-        .spawn();
-    if let Ok(mut child) = started {
-        // It may live as long as the browser; a thread that cannot start leaves a zombie until the
-        // daemon ends.
-        drop(thread::Builder::new().spawn(move || child.wait()));
-    }
+        .process_group(0);
+    command
 }
 
 #[cfg(test)]
@@ -67,5 +86,15 @@ mod tests {
         assert!(cfg!(target_os = "macos") || !has_display(|_| Some(OsString::new())));
         let x11 = |name: &str| (name == "DISPLAY").then(|| OsString::from(":0"));
         assert_eq!(has_display(x11), !nix::unistd::geteuid().is_root());
+    }
+
+    #[test]
+    fn a_browsers_argument_is_a_path_and_never_the_code() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = opener::write(dir.path(), "http://127.0.0.1:1/s/0/enter?code=secret").unwrap();
+        let command = browser(&file);
+        let words: Vec<_> = command.get_args().collect();
+        assert_eq!(words, [file.as_os_str()]);
+        assert!(!format!("{command:?}").contains("secret"));
     }
 }
