@@ -151,7 +151,7 @@ fn pages(ideas: u64, agent: &str) -> Vec<String> {
         "checkpoints",
         "checkpoints/in-the-midst",
         "report",
-        "report?since=1",
+        "report?since=7d",
         "cost",
         "learnings",
         "hooks",
