@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::call::Call;
 use super::changes::{self, Watch};
 use super::dialog::Dialog;
-use super::{Action, Done, idea_form};
+use super::{Action, Done, idea_form, shown};
 use crate::api::ApiError;
 use crate::domain::command::{Command, IdeaEdit, NewIdea};
 use crate::domain::event::Event;
@@ -43,8 +43,9 @@ pub(super) const ACTIONS: &[Action] = &[
     Action {
         verb: "retry",
         about: Some("idea"),
-        ask: None,
+        ask: Some(|call| ask_retry(call).boxed()),
         act: |call| retry(call).boxed(),
+        // Its form may be part of a page that is kept up to date: it carries what it shows.
         watch: |_| Watch::Nothing,
     },
     Action {
@@ -214,8 +215,38 @@ async fn edit(call: &Call) -> Result<Done, WebError> {
     })
 }
 
+async fn ask_retry(call: &Call) -> Result<Dialog, WebError> {
+    let id = call.idea()?;
+    call.allowed(&Command::RetryIdea { id: id.clone() })?;
+    let found = call.read(|state| {
+        let idea = state.ideas.get(&id)?;
+        let error = idea.last_error.as_deref().map(str::to_owned);
+        let title = title(&idea.text).to_owned();
+        Some((title, idea.status, error, shown::idea(state, &id)))
+    });
+    let (title, status, error, shown) = found.ok_or_else(|| unknown(&id))?;
+    Ok(Dialog {
+        title: format!("Retry {id}?"),
+        back: back(call, &id),
+        says: html! {
+            p { b { (title) } }
+            p { "It is " (status.as_str()) " now. A retry is a fresh start with full iterations \
+                and time, from the work so far." }
+            @if let Some(error) = error { p .sub { (error) } }
+        },
+        fields: shown::field("retry-now", &shown),
+        button: Some("Retry".into()),
+        is_grave: false,
+    })
+}
+
 async fn retry(call: &Call) -> Result<Done, WebError> {
     let id = call.idea()?;
+    if !shown::is(call, &call.read(|state| shown::idea(state, &id))) {
+        call.allowed(&Command::RetryIdea { id: id.clone() })?;
+        let message = format!("{id} has changed since you saw it");
+        return Err(shown::changed(message, "nothing was done"));
+    }
     call.command(Command::RetryIdea { id: id.clone() }).await?;
     Ok(Done::at(back(call, &id)))
 }

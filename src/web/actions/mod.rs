@@ -17,6 +17,7 @@ pub mod idea_form;
 mod intervene;
 mod merge;
 mod operations;
+pub mod shown;
 mod swarm;
 
 use std::sync::Arc;
@@ -202,9 +203,8 @@ async fn run(action: &Action, call: &Call) -> Result<Done, WebError> {
     let changes = changes::since(&call.site, call.drawn_at(), &watch).await?;
     if !changes.is_empty() {
         let message = format!("{} has changed since you saw it", watch.name());
-        let error = ApiError::new(StatusCode::CONFLICT, "CHANGED", message)
-            .details(format!("{}; nothing was done", changes.join("; ")));
-        return Err(error.into());
+        let details = format!("{}; nothing was done", changes.join("; "));
+        return Err(shown::changed(message, details));
     }
     (action.act)(call).await
 }

@@ -1,15 +1,18 @@
 //! Actions on the swarm as a whole: pause, resume, mode, reload, stop, and the choice after a
 //! force-push.
 
+use std::future::ready;
+
 use futures_util::FutureExt as _;
 use maud::{Markup, html};
 
 use super::call::Call;
-use super::changes::Watch;
+use super::changes::{self, Watch};
 use super::dialog::Dialog;
-use super::{Action, Done};
+use super::{Action, Done, shown};
 use crate::api::ApiError;
 use crate::domain::command::{Command, TargetChoice};
+use crate::domain::event::Event;
 use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::rejection::Rejection;
 use crate::domain::settings::Mode;
@@ -30,7 +33,7 @@ pub(super) const ACTIONS: &[Action] = &[
     Action {
         verb: "resume",
         about: None,
-        ask: None,
+        ask: Some(|call| ready(Ok(ask_resume(call))).boxed()),
         act: |call| resume(call).boxed(),
         watch: |_| Watch::Nothing,
     },
@@ -87,9 +90,48 @@ async fn pause(call: &Call) -> Result<Done, WebError> {
     Ok(Done::at(call.back("")))
 }
 
+fn ask_resume(call: &Call) -> Dialog {
+    let (reason, shown) = call.read(|state| {
+        let reason = state.swarm.paused.then(|| state.swarm.pause_reason.clone());
+        (reason, shown::pause(state))
+    });
+    Dialog {
+        title: "Resume the swarm?".into(),
+        back: call.back(""),
+        says: html! {
+            @match reason {
+                Some(reason) => p { "It is paused: " b { (reason.unwrap_or_default()) } },
+                None => p { "It is not paused now." },
+            }
+            p { "Ideas start again, and accounts and checks that wait for you are tried again." }
+        },
+        fields: shown::field("resume-now", &shown),
+        button: Some("Resume".into()),
+        is_grave: false,
+    }
+}
+
+/// Lifts the pause that was shown, and no other.
 async fn resume(call: &Call) -> Result<Done, WebError> {
+    let is_other = !shown::is(call, &call.read(shown::pause));
+    if is_other || is_paused_again(call).await? {
+        let message = "the swarm has been paused or resumed since you saw it";
+        return Err(shown::changed(message.into(), "nothing was done"));
+    }
     call.command(Command::Resume).await?;
     Ok(Done::at(call.back("")))
+}
+
+/// Whether a pause was lifted and another one set since the form was drawn: they may have the same
+/// reason.
+async fn is_paused_again(call: &Call) -> Result<bool, WebError> {
+    let Some(seq) = call.drawn_at() else {
+        return Ok(false);
+    };
+    let events = changes::events_after(&call.site, seq).await?;
+    let mut events = events.unwrap_or_default().into_iter();
+    let is_lifted = events.any(|event| matches!(event, Event::PauseLifted(_)));
+    Ok(is_lifted && events.any(|event| matches!(event, Event::PauseSet(_))))
 }
 
 async fn set_mode(call: &Call) -> Result<Done, WebError> {

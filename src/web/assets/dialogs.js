@@ -133,6 +133,9 @@
     const own = form.closest('[data-sheet]');
     if (sheet && dialog?.contains(form)) {
       show(sheet);
+    } else if (sheet?.matches('[data-fresh]') && !own) {
+      opener = actorOf(form);
+      show(sheet);
     } else if (sheet && own) {
       const next = document.importNode(sheet, true);
       own.replaceWith(next);

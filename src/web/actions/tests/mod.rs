@@ -3,6 +3,7 @@
 mod dialogs;
 mod kit;
 mod once;
+mod stale;
 
 use std::slice::from_ref;
 
