@@ -27,13 +27,6 @@ pub(super) const ACTIONS: &[Action] = &[
         watch: |_| Watch::Nothing,
     },
     Action {
-        verb: "bulk",
-        about: None,
-        ask: None,
-        act: |call| bulk(call).boxed(),
-        watch: |_| Watch::Nothing,
-    },
-    Action {
         verb: "edit",
         about: Some("idea"),
         ask: Some(|call| ask_edit(call).boxed()),
@@ -358,46 +351,4 @@ async fn cancel(call: &Call) -> Result<Done, WebError> {
     let id = call.idea()?;
     call.command(Command::CancelIdea { id: id.clone() }).await?;
     Ok(Done::at(back(call, &id)))
-}
-
-/// The same for several ideas, each in turn: one refusal does not keep the others from being done.
-async fn bulk(call: &Call) -> Result<Done, WebError> {
-    let verb = call.text("verb");
-    let ids = call.texts("id");
-    if ids.is_empty() {
-        return Err(WebError::bad("no idea is chosen"));
-    }
-    let mut refused = Vec::new();
-    for id in &ids {
-        if let Err(error) = one_of_many(call, &verb, id).await {
-            if ids.len() == 1 || !error.refusal().status.is_client_error() {
-                return Err(error);
-            }
-            refused.push(format!("{id}: {}", error.refusal().message));
-        }
-    }
-    let done = Done::at(call.back("ideas"));
-    if refused.is_empty() {
-        return Ok(done);
-    }
-    let words = format!("{} of {} were refused", refused.len(), ids.len());
-    Ok(refused.into_iter().fold(done.note(words), Done::note))
-}
-
-async fn one_of_many(call: &Call, verb: &str, id: &str) -> Result<(), WebError> {
-    let id: IdeaId = id
-        .parse()
-        .map_err(|_| WebError::not_found(format!("there is no idea `{id}`")))?;
-    let command = match verb {
-        "retry" => Command::RetryIdea { id },
-        "cancel" => Command::CancelIdea { id },
-        "hold" => Command::HoldIdea { id },
-        "unhold" => Command::UnholdIdea { id },
-        _ => {
-            return Err(WebError::bad(format!(
-                "`{verb}` is nothing for several ideas"
-            )));
-        }
-    };
-    call.command(command).await.map(drop)
 }

@@ -7,6 +7,7 @@
 #![allow(clippy::unused_async)] // every action has the same form
 
 mod agent;
+mod bulk;
 mod call;
 mod changes;
 mod checkpoint;
@@ -85,6 +86,7 @@ fn actions() -> impl Iterator<Item = &'static Action> {
     let all = [
         swarm::ACTIONS,
         idea::ACTIONS,
+        bulk::ACTIONS,
         merge::ACTIONS,
         agent::ACTIONS,
         hook::ACTIONS,

@@ -195,7 +195,10 @@ async fn ask_stop(call: &Call) -> Result<Dialog, WebError> {
             }
             p { "This page answers again after " code { "swarm start" } "." }
         },
-        fields: radios("How", "how", &choices, &is_chosen),
+        fields: html! {
+            @for agent in &busy { input type="hidden" name="busy" value=(agent); }
+            (radios("How", "how", &choices, &is_chosen))
+        },
         button: Some("Stop the daemon".into()),
         is_grave: true,
     })
@@ -235,15 +238,53 @@ async fn stop(call: &Call) -> Result<Done, WebError> {
         "now" => (Command::ShutdownNow, "the daemon and its agents stop now"),
         _ => return Err(WebError::bad("choose how the daemon stops")),
     };
+    same(
+        "the agents in an iteration have",
+        &call.texts("busy"),
+        &call.read(in_iteration),
+    )?;
     call.command(command).await?;
     let done = Done::at(call.back("")).note(note);
     Ok(done.note("start it again: swarm start"))
 }
 
+/// Refuses a form that showed other entries than there are now.
+fn same(what: &str, shown: &[String], now: &[String]) -> Result<(), WebError> {
+    let without = |all: &[String], others: &[String]| {
+        let rest: Vec<_> = all
+            .iter()
+            .filter(|one| !others.contains(one))
+            .cloned()
+            .collect();
+        rest.join(", ")
+    };
+    let (come, gone) = (without(now, shown), without(shown, now));
+    let changes = match (come.as_str(), gone.as_str()) {
+        ("", "") => return Ok(()),
+        (come, "") => format!("new: {come}"),
+        ("", gone) => format!("no longer: {gone}"),
+        (come, gone) => format!("new: {come}; no longer: {gone}"),
+    };
+    let message = format!("{what} changed since you saw it");
+    Err(shown::changed(
+        message,
+        format!("{changes}; nothing was done"),
+    ))
+}
+
+/// The ideas whose work waits for the target.
+fn waiting(state: &State) -> Vec<String> {
+    state
+        .queue
+        .iter()
+        .map(|entry| entry.idea.to_string())
+        .collect()
+}
+
 async fn ask_settle(call: &Call) -> Result<Dialog, WebError> {
     let target = call.read(|state| {
         let rewritten = state.swarm.rewritten.as_ref()?;
-        let waiting: Vec<_> = state.queue.iter().map(|entry| entry.idea.clone()).collect();
+        let waiting = waiting(state);
         let branch = state.settings.as_deref().map(|all| all.target.clone());
         let commits = (rewritten.from.clone(), rewritten.to.clone());
         let dropped = rewritten.dropped.clone();
@@ -282,9 +323,12 @@ async fn ask_settle(call: &Call) -> Result<Dialog, WebError> {
             p { (branch) " was force-pushed from " (commit(&from)) " to " (commit(&to)) "." }
             @if !dropped.is_empty() { p { "It no longer contains " (names(&dropped)) "." } }
             @if waiting.is_empty() { p { "No work waits." } }
-            @else { p { "Waiting: " (names(&waiting)) "." } }
+            @else { p { "Waiting: " (waiting.join(", ")) "." } }
         },
-        fields: radios("What to do", "choice", &choices, &|value| chosen == value),
+        fields: html! {
+            @for id in &waiting { input type="hidden" name="waiting" value=(id); }
+            (radios("What to do", "choice", &choices, &|value| chosen == value))
+        },
         button: Some("Continue the merge train".into()),
         is_grave: true,
     })
@@ -297,6 +341,11 @@ async fn settle(call: &Call) -> Result<Done, WebError> {
         "cancel" => TargetChoice::Cancel,
         _ => return Err(WebError::bad("choose what becomes of the waiting work")),
     };
+    same(
+        "the waiting work has",
+        &call.texts("waiting"),
+        &call.read(waiting),
+    )?;
     call.command(Command::SettleTarget { choice }).await?;
     Ok(Done::at(call.back("train")))
 }

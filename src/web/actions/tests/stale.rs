@@ -1,12 +1,13 @@
 //! A form acts on what it was drawn for; if that is something else now, a fresh dialog comes.
 
 use super::kit::{Answer, World};
-use super::working;
+use super::{in_review, working};
 use crate::domain::command::Command;
+use crate::domain::event::{Event, TargetRewritten};
 use crate::domain::ids::AgentId;
 use crate::domain::signal::Signal;
 use crate::domain::testkit::scenario::exit;
-use crate::domain::testkit::{Scenario, agent, idea};
+use crate::domain::testkit::{Scenario, agent, idea, oid};
 
 /// `ed-001` asks.
 fn asking(question: &str) -> Scenario {
@@ -144,4 +145,97 @@ async fn a_later_pause_is_not_lifted() {
             (303, vec![Command::Resume])
         );
     }
+}
+
+#[tokio::test]
+async fn a_stop_does_not_end_an_iteration_that_its_dialog_did_not_name() {
+    let mut story = Scenario::with(|settings| settings.max_parallel = 1);
+    let dialog = World::of(&story).get("do/stop").await;
+    story.add("one").well_until("iteration");
+    let world = World::of(&story);
+    let form = |dialog: &Answer| {
+        let seq = dialog.hidden("seq");
+        format!("op={}&seq={seq}&how=now", dialog.hidden("op"))
+    };
+    let refused = world
+        .send("POST", "do/stop", Some(&form(&dialog)), &[])
+        .await;
+    assert_eq!((refused.status, world.commands()), (409, vec![]));
+    let says = refused.says();
+    assert!(
+        says.contains("New: ed-001 (iteration 1, idea-001)"),
+        "{says}"
+    );
+    let busy = refused.hidden("busy").replace(' ', "+");
+    let form = format!("{}&busy={busy}", form(&refused));
+    world.send("POST", "do/stop", Some(&form), &[]).await;
+    assert_eq!(world.commands(), [Command::ShutdownNow]);
+}
+
+#[tokio::test]
+async fn work_that_came_after_the_question_about_the_target_is_not_cancelled_unseen() {
+    let rewritten = || {
+        Event::TargetRewritten(TargetRewritten {
+            from: oid(1),
+            to: oid(2),
+            dropped: vec![],
+        })
+    };
+    let mut early = working();
+    early.given([rewritten()]);
+    let dialog = World::of(&early).get("do/settle-target").await;
+    let mut late = in_review();
+    late.given([rewritten()]);
+    let world = World::of(&late);
+    let form = |dialog: &Answer| format!("op={}&choice=cancel", dialog.hidden("op"));
+    let path = "do/settle-target";
+    // Drawn now, but without the work that waits.
+    let seq = world.read(|state| state.seq);
+    let stale = format!("{}&seq={seq}", form(&dialog));
+    let refused = world.send("POST", path, Some(&stale), &[]).await;
+    assert_eq!((refused.status, world.commands()), (409, vec![]));
+    assert!(
+        refused.says().contains("New: idea-001"),
+        "{}",
+        refused.says()
+    );
+    let fresh = format!("{}&waiting={}", form(&refused), refused.hidden("waiting"));
+    world.send("POST", path, Some(&fresh), &[]).await;
+    assert_eq!(world.commands().len(), 1);
+}
+
+#[tokio::test]
+async fn several_ideas_are_cancelled_only_after_a_dialog_that_lists_them_as_they_are() {
+    let world = World::of(&working());
+    let both = "id=idea-001&id=idea-002";
+    let at_once = world.post("do/bulk", &format!("verb=cancel&{both}")).await;
+    assert_eq!((at_once.status, world.commands()), (400, vec![]));
+    let path = "do/cancel-chosen";
+    let dialog = world.get(&format!("{path}?{both}")).await;
+    let says = dialog.says();
+    for words in [
+        "Cancel 2 ideas?",
+        "ed-001 is stopped",
+        "idea-002",
+        "Pending",
+    ] {
+        assert!(says.contains(words), "{words}: {says}");
+    }
+    let form = |dialog: &Answer| {
+        let (op, seq) = (dialog.hidden("op"), dialog.hidden("seq"));
+        format!("op={op}&seq={seq}&{both}")
+    };
+    world.elsewhere(Command::HoldIdea { id: idea(2) }).await;
+    world.commands();
+    let stale = world.send("POST", path, Some(&form(&dialog)), &[]).await;
+    assert_eq!((stale.status, world.commands()), (409, vec![]));
+    assert!(
+        stale.says().contains("idea-002 was held"),
+        "{}",
+        stale.says()
+    );
+    let done = world.send("POST", path, Some(&form(&stale)), &[]).await;
+    assert_eq!(done.status, 303);
+    let cancel = |number| Command::CancelIdea { id: idea(number) };
+    assert_eq!(world.commands(), [cancel(1), cancel(2)]);
 }
