@@ -156,7 +156,7 @@ fn wait_logged(sandbox: &Sandbox, kind: &str, count: usize) {
 
 fn answer(sandbox: &Sandbox, browser: &Browser<'_>) {
     browser.go("");
-    browser.tab_to("#answer-ed-005");
+    browser.tab_to("[id^=answer-ed-005]");
     browser.keys("Blue");
     act(browser);
     wait_logged(sandbox, "messageQueued", 1);

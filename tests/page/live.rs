@@ -46,7 +46,7 @@ const PAGES: &[Live] = &[
     Live {
         page: "",
         link: None,
-        field: "#answer-ed-004",
+        field: "[id^=answer-ed-004]",
     },
     Live {
         page: "ideas",

@@ -177,7 +177,7 @@ fn reviews(sandbox: &Sandbox, browser: &Browser<'_>) {
 
 fn agents(sandbox: &Sandbox, browser: &Browser<'_>) {
     browser.go("");
-    browser.fill("#answer-ed-005", "Blue");
+    browser.fill("[id^=answer-ed-005]", "Blue");
     press(browser, "form[action$='do/say/ed-005'] button");
     assert_eq!(data(sandbox, "messageQueued")["text"], "Blue");
     browser.go("agents/ed-006");

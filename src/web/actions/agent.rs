@@ -7,7 +7,7 @@ use super::call::Call;
 use super::changes;
 use super::dialog::Dialog;
 use super::swarm::radios;
-use super::{Action, Done, Watch};
+use super::{Action, Done, Watch, shown};
 use crate::domain::attention::worktree_path;
 use crate::domain::command::Command;
 use crate::domain::decide;
@@ -28,7 +28,7 @@ pub(super) const ACTIONS: &[Action] = &[
     Action {
         verb: "say",
         about: Some("agent"),
-        ask: None,
+        ask: Some(|call| ask_say(call).boxed()),
         act: |call| say(call).boxed(),
         watch: |_| Watch::Nothing,
     },
@@ -56,17 +56,66 @@ fn back(call: &Call, id: &AgentId) -> String {
     call.back(&format!("agents/{id}"))
 }
 
-/// Sends a message, unless this form already sent it before a restart of the daemon.
+/// The open question of an agent: the run that ended with it, and its words.
+fn question(call: &Call, id: &AgentId) -> Option<(String, String)> {
+    call.read(|state| {
+        let open = shown::question(state, id);
+        open.map(|(run, question)| (run.to_string(), question.to_owned()))
+    })
+}
+
+async fn ask_say(call: &Call) -> Result<Dialog, WebError> {
+    let id = call.agent()?;
+    call.allowed(&Command::SayToAgent {
+        id: id.clone(),
+        text: "?".into(),
+    })?;
+    let question = question(call, &id);
+    let title = match &question {
+        Some(_) => format!("Answer {id}"),
+        None => format!("Say something to {id}"),
+    };
+    Ok(Dialog {
+        says: html! {
+            @match &question {
+                Some((_, question)) => p { (id) " asks: " b { (question) } },
+                None => p { "It asks nothing now. It reads this with its next prompt." },
+            }
+        },
+        fields: html! {
+            @if let Some((run, _)) = &question { (shown::field("say-shown", run)) }
+            label for="say-words" { "Your words" }
+            textarea #say-words name="text" rows="3" required autofocus {
+                "\n" (call.text("text"))
+            }
+        },
+        button: Some(if question.is_some() { "Answer" } else { "Say" }.into()),
+        back: back(call, &id),
+        title,
+        is_grave: false,
+    })
+}
+
+/// Sends a message, unless this form already sent it before a restart of the daemon. An answer
+/// reaches the question that its form showed, and no other.
 async fn say(call: &Call) -> Result<Done, WebError> {
     let id = call.agent()?;
     let text = call.text("text");
-    if was_said(call, &id, &text).await? {
-        return Ok(Done::at(back(call, &id)));
-    }
     let command = Command::SayToAgent {
         id: id.clone(),
-        text,
+        text: text.clone(),
     };
+    let answered = call.text(shown::FIELD);
+    let open = question(call, &id);
+    let is_open = open.is_some_and(|(run, _)| run == answered);
+    if !is_open && was_said(call, &id, &text, &answered).await? {
+        return Ok(Done::at(back(call, &id)));
+    }
+    if !is_open && !answered.is_empty() {
+        call.allowed(&command)?;
+        let message = format!("the question of {id} that you answered is no longer open");
+        return Err(shown::changed(message, "your answer was not sent"));
+    }
     call.command(command).await?;
     let is_finished = call.read(|state| {
         let attempt = state.agents.get(&id);
@@ -82,16 +131,49 @@ async fn say(call: &Call) -> Result<Done, WebError> {
     )))
 }
 
-async fn was_said(call: &Call, id: &AgentId, text: &str) -> Result<bool, WebError> {
+/// Whether this was said since the form was drawn; of an answer, whether it answered the question
+/// with which the run `answered` ended.
+async fn was_said(call: &Call, id: &AgentId, text: &str, answered: &str) -> Result<bool, WebError> {
     let Some(seq) = call.drawn_at() else {
         return Ok(false);
     };
-    let events = changes::events_after(&call.site, seq).await?;
+    let Some(mut events) = changes::events_after(&call.site, seq).await? else {
+        return Ok(false);
+    };
+    if !answered.is_empty() {
+        keep_answers(&mut events, id, answered);
+    }
     let is_this = |event: &Event| {
         matches!(event, Event::MessageQueued(queued)
             if queued.agent == *id && queued.text == text)
     };
-    Ok(events.is_some_and(|events| events.iter().any(is_this)))
+    Ok(events.iter().any(is_this))
+}
+
+/// Leaves of these events those from the question of this run to the agent's next iteration.
+fn keep_answers(events: &mut Vec<Event>, id: &AgentId, run: &str) {
+    let iteration = |event: &Event| {
+        let Event::IterationStarted(it) = event else {
+            return None;
+        };
+        (it.agent == *id).then(|| it.run.to_string() == run)
+    };
+    if let Some(began) = events
+        .iter()
+        .position(|event| iteration(event) == Some(true))
+    {
+        events.drain(..=began);
+    }
+    if let Some(next) = events.iter().position(|event| iteration(event).is_some()) {
+        events.truncate(next);
+    }
+    let is_asked = |event: &Event| {
+        matches!(event, Event::AttemptMoved(it)
+            if it.agent == *id && it.phase == AttemptPhase::WaitingForHuman)
+    };
+    if let Some(asked) = events.iter().rposition(is_asked) {
+        events.drain(..=asked);
+    }
 }
 
 /// What a stop ends.

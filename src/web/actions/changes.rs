@@ -22,6 +22,8 @@ pub(super) enum Watch {
     Nothing,
     /// An idea, and who works on it.
     Idea(IdeaId),
+    /// Several ideas, and who works on them.
+    Ideas(Vec<IdeaId>),
     /// An agent and its idea.
     Agent(AgentId),
     /// The target and the work that waits for it.
@@ -38,6 +40,7 @@ impl Watch {
         match self {
             Self::Nothing => "nothing".into(),
             Self::Idea(id) => id.to_string(),
+            Self::Ideas(_) => "what you chose".into(),
             Self::Agent(id) => id.to_string(),
             Self::Target => "the target".into(),
             Self::Phase => "the swarm".into(),
@@ -101,11 +104,8 @@ fn is_watched(state: &State, watch: &Watch, object: &Object<'_>) -> bool {
     }
     match watch {
         Watch::Nothing => false,
-        Watch::Idea(id) => {
-            matches!(object, Object::Idea(its) if id == *its)
-                || matches!(object, Object::Agent(agent) if idea_of(state, agent) == Some(id))
-                || matches!(object, Object::Dependent(after) if after.contains(id))
-        }
+        Watch::Idea(id) => is_about(state, id, object),
+        Watch::Ideas(ids) => ids.iter().any(|id| is_about(state, id, object)),
         Watch::Agent(id) => {
             matches!(object, Object::Idea(its) if idea_of(state, id) == Some(*its))
                 || matches!(object, Object::Agent(its) | Object::Progress(its) if id == *its)
@@ -117,6 +117,12 @@ fn is_watched(state: &State, watch: &Watch, object: &Object<'_>) -> bool {
                 || matches!(object, Object::Checkpoint(its) if name == *its)
         }
     }
+}
+
+fn is_about(state: &State, id: &IdeaId, object: &Object<'_>) -> bool {
+    matches!(object, Object::Idea(its) if id == *its)
+        || matches!(object, Object::Agent(agent) if idea_of(state, agent) == Some(id))
+        || matches!(object, Object::Dependent(after) if after.contains(id))
 }
 
 fn idea_of<'s>(state: &'s State, agent: &AgentId) -> Option<&'s IdeaId> {

@@ -54,7 +54,7 @@ fn drawn(call: &Call, dialog: &Dialog, error: Option<&ApiError>) -> Response {
         (buttons(&drawing, dialog))
     };
     let main = html! {
-        div .card.ask data-sheet {
+        div .card.ask data-sheet data-fresh[error.is_some_and(is_of_another_state)] {
             @if dialog.button.is_some() {
                 form method="post" action=(drawing.live_link(&call.address())) {
                     (hidden(&drawing, call, &dialog.back))
@@ -67,6 +67,11 @@ fn drawn(call: &Call, dialog: &Dialog, error: Option<&ApiError>) -> Response {
     };
     let status = error.map_or(StatusCode::OK, |error| error.status);
     page(&drawing, &dialog.title, main, status)
+}
+
+/// Whether the form showed something that is no longer so: then only a fresh one can act.
+fn is_of_another_state(error: &ApiError) -> bool {
+    ["CHANGED", "MOVED"].contains(&error.code.as_str())
 }
 
 fn buttons(drawing: &Drawing<'_>, dialog: &Dialog) -> Markup {

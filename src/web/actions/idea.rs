@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::call::Call;
 use super::changes::{self, Watch};
 use super::dialog::Dialog;
-use super::{Action, Done, idea_form};
+use super::{Action, Done, idea_form, shown};
 use crate::api::ApiError;
 use crate::domain::command::{Command, IdeaEdit, NewIdea};
 use crate::domain::event::Event;
@@ -27,13 +27,6 @@ pub(super) const ACTIONS: &[Action] = &[
         watch: |_| Watch::Nothing,
     },
     Action {
-        verb: "bulk",
-        about: None,
-        ask: None,
-        act: |call| bulk(call).boxed(),
-        watch: |_| Watch::Nothing,
-    },
-    Action {
         verb: "edit",
         about: Some("idea"),
         ask: Some(|call| ask_edit(call).boxed()),
@@ -43,8 +36,9 @@ pub(super) const ACTIONS: &[Action] = &[
     Action {
         verb: "retry",
         about: Some("idea"),
-        ask: None,
+        ask: Some(|call| ask_retry(call).boxed()),
         act: |call| retry(call).boxed(),
+        // Its form may be part of a page that is kept up to date: it carries what it shows.
         watch: |_| Watch::Nothing,
     },
     Action {
@@ -214,8 +208,38 @@ async fn edit(call: &Call) -> Result<Done, WebError> {
     })
 }
 
+async fn ask_retry(call: &Call) -> Result<Dialog, WebError> {
+    let id = call.idea()?;
+    call.allowed(&Command::RetryIdea { id: id.clone() })?;
+    let found = call.read(|state| {
+        let idea = state.ideas.get(&id)?;
+        let error = idea.last_error.as_deref().map(str::to_owned);
+        let title = title(&idea.text).to_owned();
+        Some((title, idea.status, error, shown::idea(state, &id)))
+    });
+    let (title, status, error, shown) = found.ok_or_else(|| unknown(&id))?;
+    Ok(Dialog {
+        title: format!("Retry {id}?"),
+        back: back(call, &id),
+        says: html! {
+            p { b { (title) } }
+            p { "It is " (status.as_str()) " now. A retry is a fresh start with full iterations \
+                and time, from the work so far." }
+            @if let Some(error) = error { p .sub { (error) } }
+        },
+        fields: shown::field("retry-now", &shown),
+        button: Some("Retry".into()),
+        is_grave: false,
+    })
+}
+
 async fn retry(call: &Call) -> Result<Done, WebError> {
     let id = call.idea()?;
+    if !shown::is(call, &call.read(|state| shown::idea(state, &id))) {
+        call.allowed(&Command::RetryIdea { id: id.clone() })?;
+        let message = format!("{id} has changed since you saw it");
+        return Err(shown::changed(message, "nothing was done"));
+    }
     call.command(Command::RetryIdea { id: id.clone() }).await?;
     Ok(Done::at(back(call, &id)))
 }
@@ -327,46 +351,4 @@ async fn cancel(call: &Call) -> Result<Done, WebError> {
     let id = call.idea()?;
     call.command(Command::CancelIdea { id: id.clone() }).await?;
     Ok(Done::at(back(call, &id)))
-}
-
-/// The same for several ideas, each in turn: one refusal does not keep the others from being done.
-async fn bulk(call: &Call) -> Result<Done, WebError> {
-    let verb = call.text("verb");
-    let ids = call.texts("id");
-    if ids.is_empty() {
-        return Err(WebError::bad("no idea is chosen"));
-    }
-    let mut refused = Vec::new();
-    for id in &ids {
-        if let Err(error) = one_of_many(call, &verb, id).await {
-            if ids.len() == 1 || !error.refusal().status.is_client_error() {
-                return Err(error);
-            }
-            refused.push(format!("{id}: {}", error.refusal().message));
-        }
-    }
-    let done = Done::at(call.back("ideas"));
-    if refused.is_empty() {
-        return Ok(done);
-    }
-    let words = format!("{} of {} were refused", refused.len(), ids.len());
-    Ok(refused.into_iter().fold(done.note(words), Done::note))
-}
-
-async fn one_of_many(call: &Call, verb: &str, id: &str) -> Result<(), WebError> {
-    let id: IdeaId = id
-        .parse()
-        .map_err(|_| WebError::not_found(format!("there is no idea `{id}`")))?;
-    let command = match verb {
-        "retry" => Command::RetryIdea { id },
-        "cancel" => Command::CancelIdea { id },
-        "hold" => Command::HoldIdea { id },
-        "unhold" => Command::UnholdIdea { id },
-        _ => {
-            return Err(WebError::bad(format!(
-                "`{verb}` is nothing for several ideas"
-            )));
-        }
-    };
-    call.command(command).await.map(drop)
 }

@@ -10,10 +10,10 @@ use super::agent::candidates;
 use super::call::Call;
 use super::dialog::Dialog;
 use super::idea::unknown;
-use super::{Action, Done, Watch};
+use super::{Action, Done, Watch, shown};
 use crate::domain::command::{Command, IdeaEdit};
 use crate::domain::decide;
-use crate::domain::ids::{AgentId, IdeaId};
+use crate::domain::ids::{AgentId, IdeaId, RunId};
 use crate::domain::rejection::Rejection;
 use crate::domain::state::State;
 use crate::web::document::Drawing;
@@ -52,6 +52,10 @@ struct Offer {
 /// What the sheet is about.
 struct Sheet {
     agent: Option<(AgentId, Option<String>)>,
+    /// The run that ended with the agent's open question.
+    question: Option<RunId>,
+    /// The idea as the sheet shows it.
+    shown: String,
     idea: IdeaId,
     title: String,
     offers: Vec<Offer>,
@@ -136,6 +140,10 @@ impl Sheet {
         };
         Some(Self {
             agent: agent.map(|agent| (agent.clone(), say(agent))),
+            question: agent
+                .and_then(|id| shown::question(state, id))
+                .map(|(run, _)| run.clone()),
+            shown: shown::idea(state, id),
             idea: id.clone(),
             title: title(&idea.text).to_owned(),
             offers,
@@ -287,6 +295,7 @@ fn drawn(drawing: &Drawing<'_>, sheet: &Sheet) -> Markup {
         p { b { (sheet.title) } }
         @match &sheet.agent {
             Some((agent, None)) => (drawing.form(&format!("do/say/{agent}"), &html! {
+                @if let Some(run) = &sheet.question { (shown::field("say-shown", run.as_str())) }
                 div .say {
                     label for="say-text" { "Say something to " (agent)
                         " " span .dim { "It reads this with its next prompt." } }
@@ -297,11 +306,11 @@ fn drawn(drawing: &Drawing<'_>, sheet: &Sheet) -> Markup {
             Some((_, Some(why))) => p .sub { (capital(why)) "." },
             None => {},
         }
-        ul .offers { @for offer in &sheet.offers { li { (offered(drawing, offer)) } } }
+        ul .offers { @for offer in &sheet.offers { li { (offered(drawing, sheet, offer)) } } }
     }
 }
 
-fn offered(drawing: &Drawing<'_>, offer: &Offer) -> Markup {
+fn offered(drawing: &Drawing<'_>, sheet: &Sheet, offer: &Offer) -> Markup {
     let address = format!("do/{}/{}", offer.verb, offer.id);
     html! {
         div {
@@ -314,6 +323,7 @@ fn offered(drawing: &Drawing<'_>, offer: &Offer) -> Markup {
         @if offer.refused.is_none() {
             @match offer.way {
                 Way::AtOnce => (drawing.form(&address, &html! {
+                    @if offer.verb == "retry" { (shown::field("retry-shown", &sheet.shown)) }
                     button .b { (offer.words) }
                 })),
                 Way::Asks => (drawing.ask(&address, "b", &html! { (offer.words) "…" })),

@@ -7,6 +7,7 @@
 #![allow(clippy::unused_async)] // every action has the same form
 
 mod agent;
+mod bulk;
 mod call;
 mod changes;
 mod checkpoint;
@@ -17,6 +18,7 @@ pub mod idea_form;
 mod intervene;
 mod merge;
 mod operations;
+pub mod shown;
 mod swarm;
 
 use std::sync::Arc;
@@ -84,6 +86,7 @@ fn actions() -> impl Iterator<Item = &'static Action> {
     let all = [
         swarm::ACTIONS,
         idea::ACTIONS,
+        bulk::ACTIONS,
         merge::ACTIONS,
         agent::ACTIONS,
         hook::ACTIONS,
@@ -202,9 +205,8 @@ async fn run(action: &Action, call: &Call) -> Result<Done, WebError> {
     let changes = changes::since(&call.site, call.drawn_at(), &watch).await?;
     if !changes.is_empty() {
         let message = format!("{} has changed since you saw it", watch.name());
-        let error = ApiError::new(StatusCode::CONFLICT, "CHANGED", message)
-            .details(format!("{}; nothing was done", changes.join("; ")));
-        return Err(error.into());
+        let details = format!("{}; nothing was done", changes.join("; "));
+        return Err(shown::changed(message, details));
     }
     (action.act)(call).await
 }

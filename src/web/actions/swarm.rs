@@ -1,15 +1,18 @@
 //! Actions on the swarm as a whole: pause, resume, mode, reload, stop, and the choice after a
 //! force-push.
 
+use std::future::ready;
+
 use futures_util::FutureExt as _;
 use maud::{Markup, html};
 
 use super::call::Call;
-use super::changes::Watch;
+use super::changes::{self, Watch};
 use super::dialog::Dialog;
-use super::{Action, Done};
+use super::{Action, Done, shown};
 use crate::api::ApiError;
 use crate::domain::command::{Command, TargetChoice};
+use crate::domain::event::Event;
 use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::rejection::Rejection;
 use crate::domain::settings::Mode;
@@ -30,7 +33,7 @@ pub(super) const ACTIONS: &[Action] = &[
     Action {
         verb: "resume",
         about: None,
-        ask: None,
+        ask: Some(|call| ready(Ok(ask_resume(call))).boxed()),
         act: |call| resume(call).boxed(),
         watch: |_| Watch::Nothing,
     },
@@ -87,9 +90,48 @@ async fn pause(call: &Call) -> Result<Done, WebError> {
     Ok(Done::at(call.back("")))
 }
 
+fn ask_resume(call: &Call) -> Dialog {
+    let (reason, shown) = call.read(|state| {
+        let reason = state.swarm.paused.then(|| state.swarm.pause_reason.clone());
+        (reason, shown::pause(state))
+    });
+    Dialog {
+        title: "Resume the swarm?".into(),
+        back: call.back(""),
+        says: html! {
+            @match reason {
+                Some(reason) => p { "It is paused: " b { (reason.unwrap_or_default()) } },
+                None => p { "It is not paused now." },
+            }
+            p { "Ideas start again, and accounts and checks that wait for you are tried again." }
+        },
+        fields: shown::field("resume-now", &shown),
+        button: Some("Resume".into()),
+        is_grave: false,
+    }
+}
+
+/// Lifts the pause that was shown, and no other.
 async fn resume(call: &Call) -> Result<Done, WebError> {
+    let is_other = !shown::is(call, &call.read(shown::pause));
+    if is_other || is_paused_again(call).await? {
+        let message = "the swarm has been paused or resumed since you saw it";
+        return Err(shown::changed(message.into(), "nothing was done"));
+    }
     call.command(Command::Resume).await?;
     Ok(Done::at(call.back("")))
+}
+
+/// Whether a pause was lifted and another one set since the form was drawn: they may have the same
+/// reason.
+async fn is_paused_again(call: &Call) -> Result<bool, WebError> {
+    let Some(seq) = call.drawn_at() else {
+        return Ok(false);
+    };
+    let events = changes::events_after(&call.site, seq).await?;
+    let mut events = events.unwrap_or_default().into_iter();
+    let is_lifted = events.any(|event| matches!(event, Event::PauseLifted(_)));
+    Ok(is_lifted && events.any(|event| matches!(event, Event::PauseSet(_))))
 }
 
 async fn set_mode(call: &Call) -> Result<Done, WebError> {
@@ -153,7 +195,10 @@ async fn ask_stop(call: &Call) -> Result<Dialog, WebError> {
             }
             p { "This page answers again after " code { "swarm start" } "." }
         },
-        fields: radios("How", "how", &choices, &is_chosen),
+        fields: html! {
+            @for agent in &busy { input type="hidden" name="busy" value=(agent); }
+            (radios("How", "how", &choices, &is_chosen))
+        },
         button: Some("Stop the daemon".into()),
         is_grave: true,
     })
@@ -193,15 +238,53 @@ async fn stop(call: &Call) -> Result<Done, WebError> {
         "now" => (Command::ShutdownNow, "the daemon and its agents stop now"),
         _ => return Err(WebError::bad("choose how the daemon stops")),
     };
+    same(
+        "the agents in an iteration have",
+        &call.texts("busy"),
+        &call.read(in_iteration),
+    )?;
     call.command(command).await?;
     let done = Done::at(call.back("")).note(note);
     Ok(done.note("start it again: swarm start"))
 }
 
+/// Refuses a form that showed other entries than there are now.
+fn same(what: &str, shown: &[String], now: &[String]) -> Result<(), WebError> {
+    let without = |all: &[String], others: &[String]| {
+        let rest: Vec<_> = all
+            .iter()
+            .filter(|one| !others.contains(one))
+            .cloned()
+            .collect();
+        rest.join(", ")
+    };
+    let (come, gone) = (without(now, shown), without(shown, now));
+    let changes = match (come.as_str(), gone.as_str()) {
+        ("", "") => return Ok(()),
+        (come, "") => format!("new: {come}"),
+        ("", gone) => format!("no longer: {gone}"),
+        (come, gone) => format!("new: {come}; no longer: {gone}"),
+    };
+    let message = format!("{what} changed since you saw it");
+    Err(shown::changed(
+        message,
+        format!("{changes}; nothing was done"),
+    ))
+}
+
+/// The ideas whose work waits for the target.
+fn waiting(state: &State) -> Vec<String> {
+    state
+        .queue
+        .iter()
+        .map(|entry| entry.idea.to_string())
+        .collect()
+}
+
 async fn ask_settle(call: &Call) -> Result<Dialog, WebError> {
     let target = call.read(|state| {
         let rewritten = state.swarm.rewritten.as_ref()?;
-        let waiting: Vec<_> = state.queue.iter().map(|entry| entry.idea.clone()).collect();
+        let waiting = waiting(state);
         let branch = state.settings.as_deref().map(|all| all.target.clone());
         let commits = (rewritten.from.clone(), rewritten.to.clone());
         let dropped = rewritten.dropped.clone();
@@ -240,9 +323,12 @@ async fn ask_settle(call: &Call) -> Result<Dialog, WebError> {
             p { (branch) " was force-pushed from " (commit(&from)) " to " (commit(&to)) "." }
             @if !dropped.is_empty() { p { "It no longer contains " (names(&dropped)) "." } }
             @if waiting.is_empty() { p { "No work waits." } }
-            @else { p { "Waiting: " (names(&waiting)) "." } }
+            @else { p { "Waiting: " (waiting.join(", ")) "." } }
         },
-        fields: radios("What to do", "choice", &choices, &|value| chosen == value),
+        fields: html! {
+            @for id in &waiting { input type="hidden" name="waiting" value=(id); }
+            (radios("What to do", "choice", &choices, &|value| chosen == value))
+        },
         button: Some("Continue the merge train".into()),
         is_grave: true,
     })
@@ -255,6 +341,11 @@ async fn settle(call: &Call) -> Result<Done, WebError> {
         "cancel" => TargetChoice::Cancel,
         _ => return Err(WebError::bad("choose what becomes of the waiting work")),
     };
+    same(
+        "the waiting work has",
+        &call.texts("waiting"),
+        &call.read(waiting),
+    )?;
     call.command(Command::SettleTarget { choice }).await?;
     Ok(Done::at(call.back("train")))
 }

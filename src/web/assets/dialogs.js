@@ -40,8 +40,13 @@
   let opener = '';
   let onClose = null;
 
-  const open = async (link) => {
+  const open = (link) => {
     const address = link.getAttribute('href');
+    if (!dialog?.contains(link)) opener = `a[data-dialog][href="${CSS.escape(address)}"]`;
+    return openAt(address);
+  };
+
+  const openAt = async (address) => {
     const answer = await fetch(address, { headers: SCRIPT }).catch(() => null);
     const page = parse(answer ? await answer.text() : NO_ANSWER);
     const sheet = page.querySelector('main [data-sheet]');
@@ -49,7 +54,6 @@
       location.assign(address);
       return;
     }
-    if (!dialog?.contains(link)) opener = `a[data-dialog][href="${CSS.escape(address)}"]`;
     show(sheet);
   };
 
@@ -133,6 +137,9 @@
     const own = form.closest('[data-sheet]');
     if (sheet && dialog?.contains(form)) {
       show(sheet);
+    } else if (sheet?.matches('[data-fresh]') && !own) {
+      opener = actorOf(form);
+      show(sheet);
     } else if (sheet && own) {
       const next = document.importNode(sheet, true);
       own.replaceWith(next);
@@ -185,7 +192,13 @@
   document.addEventListener('submit', (event) => {
     if (event.defaultPrevented || !isAction(event.target)) return;
     event.preventDefault();
-    send(event.target, event.submitter);
+    const { submitter } = event;
+    if (submitter?.matches('[data-dialog]')) {
+      // A button that asks about what its form has chosen.
+      const address = submitter.getAttribute('formaction');
+      opener = `[formaction="${CSS.escape(address)}"]`;
+      openAt(`${address}?${new URLSearchParams(new FormData(event.target))}`);
+    } else send(event.target, submitter);
   });
 
   document.addEventListener('keydown', (event) => {

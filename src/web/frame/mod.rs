@@ -17,6 +17,7 @@ use crate::domain::state::checkpoint::RollbackStep;
 use crate::domain::time::Timestamp;
 use crate::view::{self, TargetNow, WarningView};
 use crate::web::Site;
+use crate::web::actions::shown;
 use crate::web::assets::{self, TabIcon};
 use crate::web::document::{Drawing, Page, Place, encoded};
 use crate::web::pages::Route;
@@ -55,6 +56,8 @@ pub struct FrameView {
     at: Timestamp,
     rollback: Option<(CheckpointName, RollbackStep)>,
     pause_reason: Option<String>,
+    /// What the button to resume lifts.
+    pause: String,
     notices: Vec<WarningView>,
 }
 
@@ -92,6 +95,7 @@ impl FrameView {
                 .as_deref()
                 .map(|rollback| (rollback.to.clone(), rollback.step)),
             pause_reason: state.swarm.pause_reason.clone(),
+            pause: shown::pause(state),
             notices: view::standstills(state, &TargetNow::Unknown, None),
         }
     }
@@ -383,6 +387,7 @@ fn acts(drawing: &Drawing<'_>, view: &FrameView) -> Markup {
     html! {
         @if is_paused {
             (drawing.form("do/resume", &html! {
+                (shown::field("resume-shown", &view.pause))
                 button .b.quiet aria-label="Resume" { (icon("play")) span .hide-s { "Resume" } }
             }))
         } @else {

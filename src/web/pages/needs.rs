@@ -1,7 +1,7 @@
 //! What needs a person, each with the ways to answer it in place.
 //!
 //! Invariant: an item's element has an id of its own, and its answer form is the same bytes for as
-//! long as the need is, so that a live update of other needs does not touch what somebody types.
+//! long as the need is (another question is another field), so that a live update of other needs does not touch what somebody types.
 
 use maud::{Markup, html};
 
@@ -11,6 +11,7 @@ use crate::domain::ids::{AgentId, IdeaId};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::view::{self, NeedsYou};
+use crate::web::actions::shown;
 use crate::web::document::Drawing;
 use crate::web::parts::{commands, icon, span, tinted, title};
 
@@ -24,6 +25,8 @@ pub struct Item {
     need: NeedsYou,
     title: String,
     since: Option<Timestamp>,
+    /// What its form carries, so that an answer reaches nothing else.
+    shown: String,
 }
 
 impl Item {
@@ -43,6 +46,7 @@ pub fn items(state: &State) -> Vec<Item> {
             Item {
                 title: idea.map_or_else(String::new, |idea| title(&idea.text).to_owned()),
                 since: id.and_then(|id| since(state, &key, id)),
+                shown: shown_by(state, &key),
                 key,
                 need,
             }
@@ -55,6 +59,24 @@ pub fn items_of(state: &State, id: &IdeaId) -> Vec<Item> {
     let all = items(state).into_iter();
     all.filter(|item| item.need.idea_id.as_ref() == Some(id))
         .collect()
+}
+
+/// What the form of an item is about, see [`shown`].
+fn shown_by(state: &State, key: &NeedKey) -> String {
+    match key {
+        NeedKey::Baseline { .. } | NeedKey::Paused | NeedKey::Account { .. } => shown::pause(state),
+        NeedKey::Question { agent } => {
+            let question = shown::question(state, agent);
+            question.map_or_else(String::new, |(run, _)| run.to_string())
+        }
+        NeedKey::Failed { idea } | NeedKey::Blocked { idea } => shown::idea(state, idea),
+        NeedKey::WaitsInVain { after, .. } => shown::idea(state, after),
+        NeedKey::Rewritten { .. }
+        | NeedKey::Conflict { .. }
+        | NeedKey::Review { .. }
+        | NeedKey::Merge { .. }
+        | NeedKey::Checkout { .. } => String::new(),
+    }
 }
 
 fn since(state: &State, key: &NeedKey, id: &IdeaId) -> Option<Timestamp> {
@@ -176,10 +198,10 @@ fn heading(key: &NeedKey) -> (&'static str, &'static str) {
 fn actions(drawing: &Drawing<'_>, item: &Item) -> Markup {
     match &item.key {
         NeedKey::Rewritten { .. } => drawing.ask("do/settle-target", "b", &html! { "Decide…" }),
-        NeedKey::Baseline { .. } => resume(drawing, "Check again"),
-        NeedKey::Paused => resume(drawing, "Resume"),
-        NeedKey::Account { .. } => resume(drawing, "Try again"),
-        NeedKey::Question { agent } => question(drawing, agent),
+        NeedKey::Baseline { .. } => resume(drawing, item, "Check again"),
+        NeedKey::Paused => resume(drawing, item, "Resume"),
+        NeedKey::Account { .. } => resume(drawing, item, "Try again"),
+        NeedKey::Question { agent } => question(drawing, item, agent),
         NeedKey::Review { idea } => review(drawing, idea, &item.need),
         NeedKey::Conflict { idea } => html! {
             (button(drawing, "merge-retry", idea, "b quiet", "Try again"))
@@ -194,19 +216,20 @@ fn actions(drawing: &Drawing<'_>, item: &Item) -> Markup {
             (cancel(drawing, idea))
             (edit(drawing, idea))
             (hook(drawing, &item.need))
-            (button(drawing, "retry", idea, "b", "Retry"))
+            (retry(drawing, item, idea, "Retry"))
         },
         NeedKey::WaitsInVain { idea, after } => html! {
             (cancel(drawing, idea))
             (edit(drawing, idea))
-            (button(drawing, "retry", after, "b", &format!("Retry {after}")))
+            (retry(drawing, item, after, &format!("Retry {after}")))
         },
     }
 }
 
-fn question(drawing: &Drawing<'_>, agent: &AgentId) -> Markup {
+fn question(drawing: &Drawing<'_>, item: &Item, agent: &AgentId) -> Markup {
     let body = html! {
-        input id={ "answer-" (agent) } name="text" required autocomplete="off"
+        (carried(item))
+        input id={ "answer-" (agent) "-" (item.shown) } name="text" required autocomplete="off"
             aria-label={ "Answer to " (agent) } placeholder="Answer; it goes on at once";
         button .b.pri { "Send" }
     };
@@ -232,8 +255,19 @@ fn review(drawing: &Drawing<'_>, idea: &IdeaId, need: &NeedsYou) -> Markup {
     }
 }
 
-fn resume(drawing: &Drawing<'_>, words: &str) -> Markup {
-    drawing.form("do/resume", &html! { button .b { (icon("play")) (words) } })
+/// What the item's form carries.
+fn carried(item: &Item) -> Markup {
+    shown::field(&format!("{}-shown", name(&item.key)), &item.shown)
+}
+
+fn resume(drawing: &Drawing<'_>, item: &Item, words: &str) -> Markup {
+    let body = html! { (carried(item)) button .b { (icon("play")) (words) } };
+    drawing.form("do/resume", &body)
+}
+
+fn retry(drawing: &Drawing<'_>, item: &Item, id: &IdeaId, words: &str) -> Markup {
+    let body = html! { (carried(item)) button .b { (words) } };
+    drawing.form(&format!("do/retry/{id}"), &body)
 }
 
 fn button(drawing: &Drawing<'_>, verb: &str, id: &IdeaId, classes: &str, words: &str) -> Markup {

@@ -1,6 +1,6 @@
 //! Checkpoints, rollbacks and undo: a dialog that says what will happen, then the command.
 //!
-//! Invariant: what is done is what was shown. The dialog carries the target's commit; if that is
+//! Invariant: what is done is what was shown. The dialog carries digests of its preview; if that is
 //! another one when the form arrives, nothing is done and a fresh dialog comes.
 
 mod rollback;
@@ -21,12 +21,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::call::Call;
-use super::changes::Watch;
+use super::changes::{self, Watch};
 use super::dialog::Dialog;
 use super::{Action, Done};
 use crate::api::ApiError;
 use crate::daemon::checkpoints::request::request;
 use crate::domain::command::Command;
+use crate::domain::event::Event;
 use crate::domain::ids::CheckpointName;
 use crate::domain::state::State as Swarm;
 use crate::domain::state::checkpoint::unfinished;
@@ -148,8 +149,21 @@ async fn check(State(site): State<Arc<Site>>, Query(typed): Query<Typed>) -> Jso
 async fn create(call: &Call) -> Result<Done, WebError> {
     let name: Result<CheckpointName, _> = call.text("name").parse();
     let name = name.map_err(|error| WebError::bad(error.to_string()))?;
-    finish(call, Command::CreateCheckpoint { name }).await?;
+    if !was_made(call, &name).await? {
+        finish(call, Command::CreateCheckpoint { name }).await?;
+    }
     Ok(Done::at(call.back("checkpoints")))
+}
+
+/// Whether it was made since the form was drawn: this form, sent once more after a restart.
+async fn was_made(call: &Call, name: &CheckpointName) -> Result<bool, WebError> {
+    let Some(seq) = call.drawn_at() else {
+        return Ok(false);
+    };
+    let events = changes::events_after(&call.site, seq).await?;
+    let is_this = |event: &Event| matches!(event, Event::CheckpointMade(it) if it.name == *name);
+    let is_made = events.is_some_and(|events| events.iter().any(is_this));
+    Ok(is_made && call.read(|state| state.checkpoints.contains_key(name)))
 }
 
 fn ask_delete(call: &Call) -> Result<Dialog, WebError> {

@@ -1,6 +1,7 @@
 //! The rollback: a dialog with the live preview, then the command.
 
 use maud::{Markup, html};
+use serde_json::json;
 
 use super::{checkpoint, moved, now};
 use crate::api::ApiError;
@@ -15,6 +16,7 @@ use crate::web::actions::Done;
 use crate::web::actions::call::Call;
 use crate::web::actions::changes::Watch;
 use crate::web::actions::dialog::Dialog;
+use crate::web::actions::shown;
 use crate::web::pages::WebError;
 use crate::web::pages::checkpoints::{branch, preview, when};
 
@@ -63,6 +65,7 @@ pub fn confirmation(shown: &Preview) -> Markup {
     html! {
         @if let Some(from) = &shown.from { input type="hidden" name="from" value=(from); }
         input type="hidden" name="to" value=(shown.commit);
+        input type="hidden" name=(shown::FIELD) value=(digests(shown));
     }
 }
 
@@ -101,10 +104,43 @@ pub async fn roll_back(call: &Call) -> Result<Done, WebError> {
 pub fn is_as_shown(call: &Call, now: &Preview) -> Result<(), WebError> {
     let is = |now: &Oid, field: &str| now.as_str() == call.text(field);
     let same = now.from.as_ref().is_some_and(|from| is(from, "from")) && is(&now.commit, "to");
-    if same {
+    if !same {
+        return Err(moved("the target has moved since this was shown".into()));
+    }
+    let (shown, now) = (call.text(shown::FIELD), digests(now));
+    let pairs = PARTS.into_iter().zip(shown.split('-').zip(now.split('-')));
+    let changed: Vec<&str> = pairs
+        .filter(|(_, (shown, now))| shown != now)
+        .map(|(part, _)| part)
+        .collect();
+    if shown == now {
         return Ok(());
     }
-    Err(moved("the target has moved since this was shown".into()))
+    let message = format!("changed since this was shown: {}", changed.join(", "));
+    Err(moved(message))
+}
+
+/// The parts of a preview, as [`digests`] orders them.
+const PARTS: [&str; 6] = [
+    "the commits",
+    "the ideas",
+    "the agents that are stopped",
+    "the messages that are lost",
+    "the files in the way",
+    "what follows",
+];
+
+/// A digest of each part of a preview, so that a refusal can say which one has changed.
+pub fn digests(preview: &Preview) -> String {
+    let parts = [
+        json!([preview.commits_lost, preview.commits_regained]),
+        json!(preview.ideas_reverted),
+        json!(preview.agents_stopped),
+        json!(preview.messages_dropped),
+        json!([preview.dirty_files, preview.commands]),
+        json!([preview.ideas_to_start, preview.problem]),
+    ];
+    parts.map(|part| shown::digest(&part.to_string())).join("-")
 }
 
 /// Sends the command, and waits until the rollback is over or nothing can refuse it any more. From

@@ -7,10 +7,13 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use futures_util::FutureExt as _;
 
+use super::rollback::digests;
 use super::{Typed, check};
+use crate::daemon::checkpoints::list::{Dropped, Preview, Stopped};
 use crate::domain::command::Command;
+use crate::domain::state::IdeaStatus;
 use crate::domain::testkit::scenario::Scenario;
-use crate::domain::testkit::{checkpoint_name, idea, oid};
+use crate::domain::testkit::{agent, checkpoint_name, idea, oid};
 use crate::web::actions::{act_about, act_plain, ask_about, ask_plain};
 use crate::web::pages::checkpoints::testkit::{World, body};
 use crate::web::pages::checkpoints::tests::a_preview;
@@ -61,7 +64,8 @@ fn act(
 }
 
 fn confirmed(from: u64, to: u64) -> String {
-    format!("from={}&to={}", oid(from), oid(to))
+    let digests = digests(&a_preview());
+    format!("from={}&to={}&shown={digests}", oid(from), oid(to))
 }
 
 #[tokio::test]
@@ -87,6 +91,47 @@ async fn if_the_target_has_moved_nothing_happens_and_a_fresh_preview_comes() {
         let page = body(answer).await;
         assert!(page.contains("has moved since this was shown"), "{page}");
         assert!(page.contains("Roll back 2 commits, 1 idea"), "{page}");
+        assert!(world.seat.next().now_or_never().is_none());
+    }
+}
+
+#[tokio::test]
+async fn a_rollback_that_would_do_more_than_its_dialog_said_is_not_begun() {
+    type Change = fn(&mut Preview);
+    let changes: [(Change, &str); 4] = [
+        (|now| now.commits_lost.truncate(1), "the commits"),
+        (
+            |now| now.ideas_reverted[0].to = IdeaStatus::Failed,
+            "the ideas",
+        ),
+        (
+            |now| {
+                now.agents_stopped.push(Stopped {
+                    id: agent(9),
+                    idea_id: idea(2),
+                    iteration: 1,
+                });
+            },
+            "the agents that are stopped",
+        ),
+        (
+            |now| {
+                now.messages_dropped.push(Dropped {
+                    idea_id: idea(2),
+                    message: "mind the gap".into(),
+                });
+            },
+            "the messages that are lost",
+        ),
+    ];
+    for (change, part) in changes {
+        let mut world = world();
+        change(world.told.preview.lock().unwrap().as_mut().unwrap());
+        let answer = act(&world, "rollback/mid", &confirmed(7, 1)).await;
+        assert_eq!(answer.status(), 409, "{part}");
+        let page = body(answer).await;
+        let words = format!("Changed since this was shown: {part}.");
+        assert!(page.contains(&words), "{part}: {page}");
         assert!(world.seat.next().now_or_never().is_none());
     }
 }

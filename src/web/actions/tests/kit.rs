@@ -150,6 +150,23 @@ impl Answer {
         rest.split('"').next().unwrap().to_owned()
     }
 
+    /// The value of the last hidden field of this name: that of the page's own part.
+    pub(super) fn hidden_last(&self, name: &str) -> String {
+        let start = format!("name=\"{name}\" value=\"");
+        let (_, rest) = self.text.rsplit_once(&start).unwrap();
+        rest.split('"').next().unwrap().to_owned()
+    }
+
+    /// The dialog in this answer, without the page around it.
+    pub(super) fn of_sheet(answer: &Self) -> Self {
+        let (_, sheet) = answer.text.split_once("data-sheet").unwrap();
+        Self {
+            status: answer.status,
+            to: answer.to.clone(),
+            text: sheet.to_owned(),
+        }
+    }
+
     /// What is within the page's own part, without tags.
     pub(super) fn says(&self) -> String {
         let (_, main) = self
@@ -200,6 +217,18 @@ impl World {
             stop,
         };
         world.restart();
+        world
+    }
+
+    /// The page of the daemon in this story, whose log begins at an earlier state of it.
+    pub(super) fn after(first: &State, story: &Scenario) -> Self {
+        let world = Self::of(story);
+        let later = story.log.iter().skip(usize::try_from(first.seq).unwrap());
+        let records = (first.seq + 1..).zip(later).map(|(seq, (ts, event))| {
+            let (ts, event) = (*ts, event.clone());
+            Arc::new(Journaled { seq, ts, event })
+        });
+        world.log.records.lock().unwrap().extend(records);
         world
     }
 

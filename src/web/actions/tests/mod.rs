@@ -3,6 +3,7 @@
 mod dialogs;
 mod kit;
 mod once;
+mod stale;
 
 use std::slice::from_ref;
 
@@ -69,10 +70,14 @@ async fn actions_on_the_swarm_are_the_commands_of_the_command_line() {
         ),
         (
             "do/stop",
-            "how=keep-agents",
+            "how=keep-agents&busy=ed-001+(iteration+1,+idea-001)",
             Command::Shutdown { keep_agents: true },
         ),
-        ("do/stop", "how=now", Command::ShutdownNow),
+        (
+            "do/stop",
+            "how=now&busy=ed-001+(iteration+1,+idea-001)",
+            Command::ShutdownNow,
+        ),
     ];
     all_become(&world, &cases).await;
     world.post("do/reload", "").await;
@@ -213,7 +218,7 @@ async fn several_ideas_are_done_in_turn_and_refusals_are_told() {
     assert_eq!((answer.status, answer.to.as_deref()), (303, Some("ideas")));
     world.commands();
     let answer = world
-        .post("do/bulk", "verb=cancel&id=idea-999&id=idea-002")
+        .post("do/cancel-chosen", "id=idea-999&id=idea-002")
         .await;
     assert_eq!(answer.status, 200);
     let says = answer.says();

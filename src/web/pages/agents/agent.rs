@@ -9,6 +9,7 @@ use super::shown::{self, Shown, Wanted};
 use crate::api::ApiError;
 use crate::domain::ids::{AgentId, RunId};
 use crate::domain::lifecycle::AttemptPhase;
+use crate::web::actions::shown::field;
 use crate::web::document::{Drawing, Page, Place};
 use crate::web::pages::WebError;
 use crate::web::pages::asked::{Asked, Ready};
@@ -182,6 +183,7 @@ fn say(drawing: &Drawing<'_>, view: &View) -> Markup {
     drawing.form(
         &format!("do/say/{}", agent.id),
         &html! {
+            @if let Some(run) = &view.known.question { (field("say-shown", run.as_str())) }
             div .say {
                 label for="say" {
                     b { "Say something to " (agent.id) } " " span .dim { (hint) }

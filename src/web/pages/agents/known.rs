@@ -3,6 +3,7 @@
 use crate::domain::ids::{AgentId, RunId};
 use crate::domain::state::{Audit, State};
 use crate::view::{self, AgentView, NeedsYou};
+use crate::web::actions::shown;
 use crate::web::parts::title;
 
 /// How many names are suggested for one that nobody has.
@@ -17,6 +18,8 @@ pub struct Known {
     pub live: Option<RunId>,
     /// What it needs from a person.
     pub needs: Vec<NeedsYou>,
+    /// The run that ended with its open question.
+    pub question: Option<RunId>,
     /// What happened to its idea while it worked.
     pub steps: Vec<Audit>,
     pub limits: Option<(i64, u32)>,
@@ -57,6 +60,7 @@ impl Known {
             live: attempt.and_then(|attempt| attempt.run.clone()),
             signal: attempt.and_then(|attempt| attempt.signal_offset),
             needs: if attempt.is_some() { needs } else { vec![] },
+            question: shown::question(state, id).map(|(run, _)| run.clone()),
             steps,
             limits: settings.map(|one| (one.attempt_timeout_ms, one.max_iterations)),
             agent,

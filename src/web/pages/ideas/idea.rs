@@ -12,6 +12,7 @@ use super::tabs::{self, History};
 use crate::domain::ids::{IdeaId, Oid};
 use crate::domain::state::{IdeaStatus, State};
 use crate::view::{self, IdeaDetail};
+use crate::web::actions::shown;
 use crate::web::document::{Drawing, Page, Place};
 use crate::web::pages::WebError;
 use crate::web::pages::asked::{Asked, Query, Ready};
@@ -212,7 +213,10 @@ fn acts(drawing: &Drawing<'_>, view: &View) -> Markup {
         IdeaStatus::Failed | IdeaStatus::Timeout | IdeaStatus::Blocked | IdeaStatus::Cancelled
     );
     html! {
-        @if may_retry { (form("retry", html! { button .b { (icon("back")) " Retry" } })) }
+        @if may_retry { (form("retry", html! {
+            (shown::field("retry-shown", &idea.updated_at.millis().to_string()))
+            button .b { (icon("back")) " Retry" }
+        })) }
         @if idea.held {
             (form("unhold", html! { button .b { (icon("play")) " Let it start" } }))
         } @else if idea.status == IdeaStatus::Pending {

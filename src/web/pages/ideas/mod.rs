@@ -131,7 +131,7 @@ fn page(drawing: &Drawing<'_>, view: &View) -> Page {
         @if drawing.moment.is_past() {
             (list)
         } @else {
-            (drawing.form("do/bulk", &html! { (list) (bulk(view)) }))
+            (drawing.form("do/bulk", &html! { (list) (bulk(drawing, view)) }))
         }
     };
     Page {
@@ -253,7 +253,7 @@ fn row(drawing: &Drawing<'_>, view: &View, idea: &IdeaView) -> Markup {
 }
 
 /// What to do with the chosen ideas.
-fn bulk(view: &View) -> Markup {
+fn bulk(drawing: &Drawing<'_>, view: &View) -> Markup {
     let verb = |verb: &str, words: &str| {
         html! { button .b.quiet name="verb" value=(verb) { (words) } }
     };
@@ -263,7 +263,8 @@ fn bulk(view: &View) -> Markup {
                 label .row #pick-all hidden { input type="checkbox"; "All on this page" }
                 span .dim { "With the chosen ones:" }
                 (verb("retry", "Retry")) (verb("hold", "Hold")) (verb("unhold", "Let them start"))
-                (verb("cancel", "Cancel"))
+                button .b.quiet formmethod="get" data-dialog
+                    formaction=(drawing.live_link("do/cancel-chosen")) { "Cancel…" }
                 output #picked .dim {}
             }
         }
