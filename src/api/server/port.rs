@@ -2,7 +2,8 @@
 //! business.
 //!
 //! Invariant: no slow client keeps others out. When all places are taken, the connection that has
-//! waited longest for its client ends; a stream, or one whose answer is being made, keeps its place.
+//! waited longest for its client ends; a stream, or one whose answer is being made, keeps its
+//! place.
 
 use std::convert::Infallible;
 use std::io;

@@ -238,8 +238,8 @@ fn parse_raw(output: &[u8]) -> Option<Vec<RawChange<'_>>> {
     Some(found)
 }
 
-/// The patch without the lines of these files, as git writes it for binary ones. Each line of a hunk
-/// begins with one of ` +-\\`, so no content looks like a head.
+/// The patch without the lines of these files, as git writes it for binary ones. Each line of a
+/// hunk begins with one of ` +-\\`, so no content looks like a head.
 fn fold(patch: &[u8], binary: &BTreeSet<[&str; 2]>) -> Vec<u8> {
     let mut folded = Vec::new();
     let mut is_folded = false;
