@@ -34,7 +34,7 @@ const FAULTS: &str = "
     if ('hacked' in window) found.push('a script ran');
     const made = 'img, iframe, object, embed, base, [onerror], [onload], [onmouseover], [style]';
     for (const one of document.querySelectorAll(made)) found.push(one.outerHTML.slice(0, 200));
-    if (document.scripts.length !== 1) found.push(document.scripts.length + ' scripts');
+    if (document.scripts.length > 2) found.push(document.scripts.length + ' scripts');
     for (const link of document.querySelectorAll('[href], [action], [src]')) {
         for (const name of ['href', 'action', 'src']) {
             const value = link.getAttribute(name);

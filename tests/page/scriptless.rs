@@ -94,6 +94,18 @@ fn press(browser: &Browser<'_>, selector: &str) {
     );
 }
 
+/// Confirms a rollback, the swarm's `count`th; again where an agent has done something since the
+/// dialog was drawn, because then it comes anew.
+fn confirm(sandbox: &Sandbox, browser: &Browser<'_>, button: &str, count: usize) {
+    sandbox.wait_for("the rollback", || {
+        let asks = format!("return Boolean(document.querySelector({}))", json!(button));
+        if browser.run(&asks) == json!(true) {
+            press(browser, button);
+        }
+        (sandbox.logged("rolledBack").len() == count).then_some(())
+    });
+}
+
 /// The address below the pages' path.
 fn place(browser: &Browser<'_>) -> String {
     let path = browser.run("return location.href.slice(location.origin.length)");
@@ -202,12 +214,16 @@ fn checkpoints(sandbox: &Sandbox, browser: &Browser<'_>) {
         "document.getElementById('checkpoint-by-hand')",
     );
     press(browser, "a[href$='do/rollback/base']");
-    press(browser, "main button.danger");
-    data(sandbox, "rolledBack");
+    confirm(
+        sandbox,
+        browser,
+        "form[action$='do/rollback/base'] button.danger",
+        1,
+    );
     assert_eq!(sandbox.idea_status("idea-003"), "pending");
     browser.go("checkpoints");
     press(browser, "a[href$='do/undo']");
-    press(browser, "main button.danger");
+    confirm(sandbox, browser, "form[action$='do/undo'] button.danger", 2);
     sandbox.wait_for("the undo", || {
         (sandbox.logged("rolledBack").len() == 2).then_some(())
     });

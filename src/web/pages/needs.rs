@@ -1,7 +1,8 @@
 //! What needs a person, each with the ways to answer it in place.
 //!
 //! Invariant: an item's element has an id of its own, and its answer form is the same bytes for as
-//! long as the need is (another question is another field), so that a live update of other needs does not touch what somebody types.
+//! long as the need is (another question is another field), so that a live update of other needs
+//! does not touch what somebody types.
 
 use maud::{Markup, html};
 
