@@ -95,10 +95,10 @@ fn hostile_text_is_shown_as_text_and_runs_nothing() {
     let sandbox = Sandbox::ready();
     let daemon = night(&sandbox);
     let browser = Browser::open(&sandbox);
-    let agent = sandbox.status()["agents"][0]["id"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    // The one that is held: another waits for an answer.
+    let agents = sandbox.status()["agents"].as_array().unwrap().clone();
+    let held = agents.iter().find(|agent| agent["phase"] == "working");
+    let agent = held.unwrap()["id"].as_str().unwrap().to_owned();
     let mut pages: Vec<String> = [
         "",
         "ideas",
