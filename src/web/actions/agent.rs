@@ -18,7 +18,7 @@ use crate::domain::scheduling;
 use crate::domain::settings::Mode;
 use crate::domain::state::State;
 use crate::web::pages::WebError;
-use crate::web::parts::{capital, doing, span, title};
+use crate::web::parts::{doing, span, title};
 
 /// The most ideas that a redirect offers, in the order in which they would start.
 const MOST_IDEAS: usize = 100;
@@ -305,7 +305,15 @@ async fn ask_redirect(call: &Call) -> Result<Dialog, WebError> {
         return Err(WebError::not_found(format!("{id} has ended")));
     };
     let (says, fields, button) = match candidates {
-        Err(why) => (html! { p { (capital(&why)) "." } }, html! {}, None),
+        Err(why) => (
+            html! {
+                p { "No idea can take its place now. The next one: " (why) "." }
+                p { "To have " (id) " do something else with " span .id { (own) }
+                    ", write to it on its page." }
+            },
+            html! {},
+            None,
+        ),
         Ok(candidates) => (
             html! { p {
                 (id) " stops, and its work so far is saved as a commit. " span .id { (own) }

@@ -74,7 +74,7 @@ fn afterwards(shown: &Preview) -> Markup {
         label {
             input type="checkbox" name="resume" value="yes";
             span { "Start the autopilot again afterwards"
-                @if shown.ideas_to_start > 0 { ": " (preview::starting(shown)) " at once" } }
+                @if shown.ideas_to_start > 0 { ": " (preview::starting(shown)) } }
         }
         p .dim { "Otherwise swarm stays paused until you resume it." }
     }

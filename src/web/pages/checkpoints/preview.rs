@@ -110,11 +110,11 @@ pub fn stays_paused(preview: &Preview) -> Markup {
     }
 }
 
-/// `2 ideas start`.
+/// `2 ideas wait for their turn`.
 pub fn starting(preview: &Preview) -> String {
     match preview.ideas_to_start {
-        1 => "1 idea starts".to_owned(),
-        count => format!("{count} ideas start"),
+        1 => "1 idea waits for its turn".to_owned(),
+        count => format!("{count} ideas wait for their turn"),
     }
 }
 

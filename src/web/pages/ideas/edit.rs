@@ -30,7 +30,7 @@ impl Ready for View {
                 div .dh { h1 #ask-title { "Add an idea" } (hint()) }
                 div .body { (add_fields(&self.typed, &self.choices)) }
                 div .df {
-                    a .b href=(drawing.link("ideas")) data-close { "Leave" }
+                    a .b href=(drawing.link("ideas")) data-close { "Cancel" }
                     button .b.pri { "Add idea" }
                 }
             },

@@ -138,13 +138,18 @@ fn why(state: &State, id: &IdeaId, dependents: usize) -> Option<String> {
     let tags = idea.tags.iter().filter(|tag| known.contains(&tag.as_str()));
     words.extend(tags.cloned());
     if dependents > 0 {
-        words.push(format!("{dependents} wait for it"));
+        words.push(match dependents {
+            1 => "1 idea waits for it".to_owned(),
+            count => format!("{count} ideas wait for it"),
+        });
     }
     if idea.priority != 0 {
         words.push(format!("priority {}", idea.priority));
     }
-    if idea.failed_attempts > 0 {
-        words.push(format!("{} failed attempts", idea.failed_attempts));
+    match idea.failed_attempts {
+        0 => {}
+        1 => words.push("1 failed attempt".to_owned()),
+        count => words.push(format!("{count} failed attempts")),
     }
     Some(words.join("; "))
 }
