@@ -78,6 +78,8 @@
     const first = dialog.querySelector('.refused, [autofocus]') ?? dialog;
     if (first.matches('.refused')) first.tabIndex = -1;
     first.focus();
+    // A suggested name is replaced by what is typed.
+    if (first.matches('input[data-check]')) first.select();
   };
 
   const closed = () => {

@@ -236,7 +236,7 @@ fn needs(drawing: &Drawing<'_>, view: &View) -> Markup {
                         a href=(drawing.link(&format!("ideas/{id}"))) { (id) } ": "
                     }
                     (need.message)
-                    (commands(&need.commands))
+                    @if !drawing.moment.is_past() { (commands(&need.commands)) }
                 }
             } } }
             (and_more(all.len()))
