@@ -265,6 +265,12 @@ mod tests {
             .collect()
     }
 
+    /// Waits for the last event, however busy the machine is; `finish` gives up after a while.
+    fn all_shown(mut shown: Shown) {
+        shown.stop.send_replace(true);
+        shown.thread.take().unwrap().join().unwrap();
+    }
+
     fn shown(style: Style, keep: usize) -> Vec<String> {
         let (handle, seat) = Seat::new(State::default(), keep);
         let lines = Lines::default();
@@ -278,7 +284,7 @@ mod tests {
         };
         let shown = progress.begin(handle, watch::channel(false).1).unwrap();
         seat.publish(&journaled());
-        shown.finish();
+        all_shown(shown);
         let text = lines.text();
         text.lines().map(str::to_owned).collect()
     }
