@@ -26,7 +26,7 @@ use crate::web::parts::{
 use crate::web::touches::Touched;
 
 /// Rows of a kind; the ideas page has the others.
-const ROWS: usize = 100;
+const ROWS: usize = 50;
 
 /// The periods that are offered: the query's value, and words.
 const PERIODS: [(&str, &str); 4] = [
