@@ -219,9 +219,9 @@ fn compare(sandbox: &Sandbox, browser: &Browser, seq: u64) {
     }
     let phase = replayed["swarm"]["phase"].as_str().unwrap();
     let words = match phase {
-        "rolling-back" => "Was rolling back".to_owned(),
-        "draining" => "Was stopping".to_owned(),
-        phase => format!("Was {phase}"),
+        "rolling-back" => "rolling back then".to_owned(),
+        "draining" => "stopping then".to_owned(),
+        phase => format!("{phase} then"),
     };
     assert!(page.contains(&words), "{words} at {seq}");
     for (id, idea) in replayed["ideas"].as_object().into_iter().flatten() {

@@ -20,8 +20,16 @@ pub struct Screen<'s> {
     sandbox: &'s Sandbox,
     terminal: Terminal,
     keys: File,
-    shown: Mutex<(vt100::Parser, File)>,
+    shown: Mutex<Shown>,
     shell: Child,
+}
+
+/// What the terminal got.
+struct Shown {
+    parser: vt100::Parser,
+    output: File,
+    /// Everything that was ever written, with all control sequences.
+    written: Vec<u8>,
 }
 
 impl Sandbox {
@@ -48,7 +56,11 @@ impl Sandbox {
         Screen {
             sandbox: self,
             keys: terminal.master(),
-            shown: Mutex::new((parser, output)),
+            shown: Mutex::new(Shown {
+                parser,
+                output,
+                written: Vec::new(),
+            }),
             terminal,
             shell,
         }
@@ -73,18 +85,20 @@ impl Screen<'_> {
     /// Does this with the screen as it is now.
     fn see<T>(&self, see: impl FnOnce(&vt100::Screen) -> T) -> T {
         let mut shown = self.shown.lock().unwrap();
-        let (parser, output) = &mut *shown;
         let mut bytes = vec![0; 65_536];
         loop {
-            match output.read(&mut bytes) {
+            match shown.output.read(&mut bytes) {
                 Ok(0) => break,
-                Ok(count) => parser.process(&bytes[..count]),
+                Ok(count) => {
+                    shown.parser.process(&bytes[..count]);
+                    shown.written.extend(&bytes[..count]);
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 // Nothing more, or nobody has the terminal open any more.
                 Err(_) => break,
             }
         }
-        see(parser.screen())
+        see(shown.parser.screen())
     }
 
     /// The rows, without spaces at their ends.
@@ -112,7 +126,7 @@ impl Screen<'_> {
     pub fn resize(&self, columns: u16, rows: u16) {
         self.see(|_| ());
         let mut shown = self.shown.lock().unwrap();
-        shown.0.set_size(size(rows), size(columns));
+        shown.parser.set_size(size(rows), size(columns));
         drop(shown);
         resize(&self.terminal, columns, rows);
     }
@@ -133,6 +147,15 @@ impl Screen<'_> {
     pub fn wait_text(&self, text: &str) {
         self.wait(&format!("`{text}` on the screen"), |screen| {
             screen.flat().contains(text)
+        });
+    }
+
+    /// Waits until this text was written, even to a screen that is gone by now.
+    pub fn wait_written(&self, text: &str) {
+        self.wait(&format!("`{text}` to be written"), |screen| {
+            screen.see(|_| ());
+            let shown = screen.shown.lock().unwrap();
+            String::from_utf8_lossy(&shown.written).contains(text)
         });
     }
 
