@@ -262,6 +262,8 @@ fn a_git_killed_once_before_a_hook_is_called_holds_nothing_up() {
             (hooks_called(&sandbox).len() == 3).then_some(())
         });
         daemon.kill();
+        // The runner of the last hook outlives the daemon by a moment.
+        sandbox.assert_nothing_runs();
         let matched = fs::read_to_string(sandbox.path("out/matched")).unwrap();
         assert!(matched.lines().count() > nth as usize, "none was killed");
     }

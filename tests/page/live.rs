@@ -278,7 +278,8 @@ fn type_during_events(sandbox: &Sandbox, browser: &Browser<'_>, live: &Live) {
     assert_eq!(after["caret"], json!(4), "/{page}");
     assert_eq!(after["focus"], json!(true), "/{page}");
     assert_eq!(after["open"], before["open"], "/{page}");
-    assert_eq!(after["top"], before["top"], "/{page}");
+    let marked = || browser.run("return window.marker.outerHTML");
+    assert_eq!(after["top"], before["top"], "/{page}: {}", marked());
     if live.link.is_some() {
         browser.keys(ESCAPE);
         browser.wait(

@@ -31,7 +31,7 @@ pub struct ReportView {
     pub nothing_to_land: Vec<ReportedIdea>,
     /// Ideas that are `failed`, `timeout` or `blocked` and have not been retried.
     pub failed: Vec<ReportedIdea>,
-    /// Ideas that are `pending`, `active` or `merging`.
+    /// Ideas that are `pending`, `active` or `merging`, the oldest first.
     pub waiting: Vec<ReportedIdea>,
     /// Agents that have made no commit for many iterations.
     pub stuck: Vec<Stuck>,
@@ -105,15 +105,12 @@ pub struct Stuck {
 /// What happened since `since`; `None` means everything.
 pub fn report(state: &State, since: Option<Timestamp>) -> ReportView {
     let recent = |at: Timestamp| since.is_none_or(|since| at >= since);
-    let pick = |wanted: &dyn Fn(&Idea) -> bool| -> Vec<ReportedIdea> {
-        let mut found: Vec<ReportedIdea> = state
-            .ideas
-            .iter()
-            .filter(|(_, idea)| wanted(idea))
-            .map(|(id, idea)| reported(state, id, idea))
-            .collect();
-        found.sort_by(|a, b| (a.at, &a.id).cmp(&(b.at, &b.id)));
-        found
+    let sorted_by = |time: fn(&Idea) -> Timestamp, wanted: &dyn Fn(&Idea) -> bool| {
+        let ideas = state.ideas.iter().filter(|(_, idea)| wanted(idea));
+        let mut found: Vec<(&IdeaId, &Idea)> = ideas.collect();
+        found.sort_by_key(|(id, idea)| (time(idea), *id));
+        let found = found.into_iter();
+        found.map(|(id, idea)| reported(state, id, idea)).collect()
     };
     let waiting = |idea: &Idea| {
         matches!(
@@ -126,10 +123,13 @@ pub fn report(state: &State, since: Option<Timestamp>) -> ReportView {
     ReportView {
         since,
         until: state.swarm.last_event_at,
-        landed: pick(&|idea| done(idea) && idea.commit.is_some()),
-        nothing_to_land: pick(&|idea| done(idea) && idea.commit.is_none()),
-        failed: pick(&|idea| idea.status.is_bad() && recent(idea.updated_at)),
-        waiting: pick(&waiting),
+        landed: sorted_by(reached, &|idea| done(idea) && idea.commit.is_some()),
+        nothing_to_land: sorted_by(reached, &|idea| done(idea) && idea.commit.is_none()),
+        failed: sorted_by(reached, &|idea| {
+            idea.status.is_bad() && recent(idea.updated_at)
+        }),
+        // An order that stays, whatever happens to an idea while somebody reads.
+        waiting: sorted_by(|idea| idea.created_at, &waiting),
         stuck: stuck(state),
         needs_you: needs_you(state),
         warnings: warned(state),
