@@ -140,6 +140,11 @@ impl Client {
         self.ask(Method::PATCH, path, Some(body)).await
     }
 
+    /// Sends a PUT.
+    pub async fn put(&self, path: &str, body: &Value) -> Result<Value, ClientError> {
+        self.ask(Method::PUT, path, Some(body)).await
+    }
+
     /// Sends a DELETE.
     pub async fn delete(&self, path: &str) -> Result<Value, ClientError> {
         self.ask(Method::DELETE, path, None).await

@@ -7,8 +7,10 @@ use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::daemon::CommandError;
+use crate::domain::memory::MemoryRefusal;
 use crate::domain::rejection::Rejection;
 
 /// The suggestion for a request that the API does not know.
@@ -29,7 +31,7 @@ pub struct ApiError {
     /// What to do next.
     pub suggestions: Vec<String>,
     /// What is there instead of what the request expected.
-    pub current: Option<Box<str>>,
+    pub current: Option<Box<Value>>,
 }
 
 /// An [`ApiError`] on the wire.
@@ -56,7 +58,8 @@ pub struct ErrorDetail {
     /// What is there instead of what the request expected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
-    pub current: Option<String>,
+    #[schema(value_type = Option<Value>)]
+    pub current: Option<Value>,
 }
 
 impl ApiError {
@@ -113,7 +116,7 @@ impl ApiError {
                 message: self.message.clone(),
                 details: self.details.clone(),
                 suggestions: self.suggestions.clone(),
-                current: self.current.as_deref().map(str::to_owned),
+                current: self.current.as_deref().cloned(),
             },
         }
     }
@@ -127,9 +130,17 @@ impl From<Rejection> for ApiError {
             rejection.to_string(),
         );
         error.suggestions = rejection.suggestions();
-        error.current = rejection.current().map(|oid| oid.as_str().into());
+        error.current = current_of(&rejection).map(Box::new);
         error.details("nothing was changed")
     }
+}
+
+/// What is there instead of what the command expected.
+fn current_of(rejection: &Rejection) -> Option<Value> {
+    if let Rejection::Memory(refusal) = rejection {
+        return refusal.current().map(|current| json!(current));
+    }
+    rejection.current().map(|oid| json!(oid))
 }
 
 /// Unknown names are 404, commands that are not possible now 409, values out of bounds 422.
@@ -138,6 +149,8 @@ fn status_of(rejection: &Rejection) -> StatusCode {
         Rejection::IdeaUnknown(_)
         | Rejection::AgentUnknown(_)
         | Rejection::CheckpointUnknown { .. } => StatusCode::NOT_FOUND,
+        Rejection::NotForAgents { .. } => StatusCode::FORBIDDEN,
+        Rejection::Memory(refusal) => status_of_memory(refusal),
         Rejection::AgentOver { .. }
         | Rejection::CheckpointTaken(_)
         | Rejection::Cycle(_)
@@ -150,6 +163,30 @@ fn status_of(rejection: &Rejection) -> StatusCode {
         | Rejection::NoReason(_)
         | Rejection::TextTooLong { .. }
         | Rejection::TooMuch(_) => StatusCode::UNPROCESSABLE_ENTITY,
+    }
+}
+
+/// As [`status_of`]; what the writer may not do is 403.
+fn status_of_memory(refusal: &MemoryRefusal) -> StatusCode {
+    match refusal {
+        MemoryRefusal::FactUnknown(_)
+        | MemoryRefusal::NoteUnknown(_)
+        | MemoryRefusal::LearningUnknown(_) => StatusCode::NOT_FOUND,
+        MemoryRefusal::FactConflict { .. } | MemoryRefusal::NoteConflict { .. } => {
+            StatusCode::CONFLICT
+        }
+        MemoryRefusal::Pinned(_) | MemoryRefusal::NotYours { .. } | MemoryRefusal::RunOver => {
+            StatusCode::FORBIDDEN
+        }
+        MemoryRefusal::KeyIsGlobal
+        | MemoryRefusal::SaysTheSame(_)
+        | MemoryRefusal::VersionMissing(_)
+        | MemoryRefusal::EvidenceUnknown(_)
+        | MemoryRefusal::EvidenceLacks { .. }
+        | MemoryRefusal::Empty(_)
+        | MemoryRefusal::TooLarge { .. }
+        | MemoryRefusal::Quota(_)
+        | MemoryRefusal::SecretSuspected { .. } => StatusCode::UNPROCESSABLE_ENTITY,
     }
 }
 

@@ -144,6 +144,9 @@ pub struct Agents {
     /// `HOME`, ...).
     #[schemars(inner(regex(pattern = VARIABLE_NAME)))]
     pub pass_env: Vec<String>,
+    /// Whether agents may add ideas to the backlog, with `swarm idea add`. Ideas of agents cost
+    /// money like yours.
+    pub may_add_ideas: bool,
     /// Output limit of one run, in MiB. A run that exceeds it is stopped.
     #[serde(rename = "maxOutputMiB")]
     #[schemars(range(min = 1, max = 1_048_576))]
@@ -165,6 +168,7 @@ impl Default for Agents {
             idle_minutes: 10,
             lease_minutes: 60,
             pass_env: Vec::new(),
+            may_add_ideas: false,
             max_output_mib: 1024,
             profiles: BTreeMap::new(),
         }

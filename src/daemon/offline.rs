@@ -17,11 +17,12 @@ use super::repair::lost_end::MadeBefore;
 use super::review::{self, Wanted};
 use crate::crash;
 use crate::domain::command::Command;
-use crate::domain::decide;
+use crate::domain::decide::{self, Decided};
 use crate::domain::effect::Purpose;
 use crate::domain::event::Event;
 use crate::domain::evolve::evolve;
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId};
+use crate::domain::request::Request;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::git::Repo;
@@ -103,11 +104,11 @@ fn require_unmoved(paths: &Paths, state: &State, command: &Command) -> Result<()
     Ok(())
 }
 
-/// Decides on a command, makes its events durable and rewrites the exported files.
+/// Decides on a request, makes its events durable and rewrites the exported files.
 ///
 /// # Errors
 /// [`DaemonError::Locked`]; a rejection; a log that cannot be read or written.
-pub fn execute(paths: &Paths, command: &Command) -> Result<Accepted, DaemonError> {
+pub fn execute(paths: &Paths, request: &Request) -> Result<Accepted, DaemonError> {
     let loader = Loader::new(paths);
     // Rules need the configured profiles and slots. An invalid configuration is reported by
     // `start`.
@@ -128,11 +129,21 @@ pub fn execute(paths: &Paths, command: &Command) -> Result<Accepted, DaemonError
     if let Some((hash, settings)) = settings {
         let settings = Box::new(settings);
         let load = Command::LoadSettings { hash, settings };
-        fold(&mut store.state, &mut events, &load, now)?;
+        let loaded = decide::command(&store.state, &load, now)?;
+        fold(&mut store.state, &mut events, loaded, now);
     }
-    require_unmoved(paths, &store.state, command)?;
+    require_unmoved(paths, &store.state, &request.command)?;
     let own = events.len();
-    fold(&mut store.state, &mut events, command, now)?;
+    match decide::request(&store.state, request, now)? {
+        Decided::Events(decided) => fold(&mut store.state, &mut events, decided, now),
+        Decided::DoneBefore(operation) => {
+            return Ok(Accepted {
+                seq: operation.seq,
+                events: Vec::new(),
+                before: Some(operation),
+            });
+        }
+    }
     if events.len() > own {
         crash::point("offline.decided");
         store.journal.append(before, now, &events)?;
@@ -145,21 +156,16 @@ pub fn execute(paths: &Paths, command: &Command) -> Result<Accepted, DaemonError
     Ok(Accepted {
         seq: store.state.seq,
         events: events.split_off(own),
+        before: None,
     })
 }
 
-fn fold(
-    state: &mut State,
-    events: &mut Vec<Event>,
-    command: &Command,
-    now: Timestamp,
-) -> Result<(), DaemonError> {
-    for event in decide::command(state, command, now)? {
+fn fold(state: &mut State, events: &mut Vec<Event>, decided: Vec<Event>, now: Timestamp) {
+    for event in decided {
         let seq = state.seq + 1;
         evolve(state, seq, now, &event);
         events.push(event);
     }
-    Ok(())
 }
 
 /// Whether a process holds the lock.

@@ -52,7 +52,7 @@ impl Seat {
     pub async fn next(&mut self) -> Option<(Command, Answer)> {
         loop {
             match self.inbox.recv().await? {
-                Message::Command(command, answer) => return Some((command, answer)),
+                Message::Request(request, answer) => return Some((request.command, answer)),
                 Message::Observation(_) => {}
                 // Whoever asked may have gone.
                 Message::Ping(answer) => drop(answer.send(())),

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::hook::HookName;
 use super::ids::{AgentId, CheckpointName, IdeaId, Oid, ProfileName};
+use super::memory::MemoryCommand;
 use super::settings::{Mode, Settings};
 
 /// A new idea.
@@ -215,6 +216,8 @@ pub enum Command {
         /// changed it, separated by commas.
         content: String,
     },
+    /// Change the memory that agents share.
+    Memory(MemoryCommand),
     /// Load the current configuration.
     LoadSettings {
         /// SHA-256 of the effective configuration.

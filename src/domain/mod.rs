@@ -3,7 +3,8 @@
 //!
 //! | place | does |
 //! | --- | --- |
-//! | [`command`], [`observation`] | input from people and from drivers |
+//! | [`command`], [`request`] | input from people and agents, and who may ask for what |
+//! | [`observation`] | input from drivers |
 //! | [`rejection`] | why a command was refused |
 //! | [`decide`] | the rules: input and state in, events and effects out |
 //! | [`event`], [`effect`], [`outcome`] | what happened; what to do outside; what it led to |
@@ -11,6 +12,7 @@
 //! | [`scheduling`], [`retention`] | which idea is next; what may be deleted |
 //! | [`attention`] | what needs a person, and whether anything can continue without one |
 //! | [`signal`], [`session`] | what an agent's program signals, and the conversation it resumes |
+//! | [`memory`] | what agents know together: learnings, facts, notes |
 //! | [`usage`], [`verdict`] | what it uses, and what it reports of its own end |
 //! | [`hook`], [`settings`] | a person's programs; the settings that decisions use |
 //! | [`ids`], [`time`] | names and points in time, checked when created |
@@ -27,9 +29,11 @@ pub mod evolve;
 pub mod hook;
 pub mod ids;
 pub mod lifecycle;
+pub mod memory;
 pub mod observation;
 pub mod outcome;
 pub mod rejection;
+pub mod request;
 pub mod retention;
 pub mod scheduling;
 pub mod session;

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::event::ShownItem;
 use super::ids::{EffectId, Oid, RunId};
 use super::outcome::{Failure, Outcome};
 use super::session::SessionId;
@@ -81,6 +82,15 @@ pub enum Observation {
     ClockWentBack {
         /// Milliseconds by which it went back.
         by_ms: i64,
+    },
+    /// The prompt of a run shows these parts of the memory.
+    MemoryShown {
+        /// The run.
+        run: RunId,
+        /// What it shows.
+        items: Vec<ShownItem>,
+        /// Whether it shows nothing on purpose.
+        held: bool,
     },
     /// A problem outside any effect that people should know about.
     Trouble {

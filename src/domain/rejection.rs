@@ -5,6 +5,8 @@
 
 use super::ids::{AgentId, CheckpointName, IdeaId, Oid, ProfileName};
 use super::lifecycle::Illegal;
+use super::memory::MemoryRefusal;
+use super::request::Author;
 use super::state::AttemptEnd;
 
 /// A refused command. Nothing has changed.
@@ -81,6 +83,17 @@ pub enum Rejection {
         /// The commit that waits now.
         current: Oid,
     },
+    /// The sender may not ask for this.
+    #[error("this needs a person: {by} may not do it")]
+    NotForAgents {
+        /// Who asked.
+        by: Author,
+        /// Whether a setting can allow it.
+        may_be_allowed: bool,
+    },
+    /// A command about the memory was refused.
+    #[error(transparent)]
+    Memory(#[from] MemoryRefusal),
     /// The command makes no sense in the current state.
     #[error("cannot {what}: {why}")]
     NotNow {
@@ -116,6 +129,8 @@ impl Rejection {
             Self::Cycle(_) => "DEPENDENCY_CYCLE",
             Self::CheckpointUnknown { .. } => "CHECKPOINT_UNKNOWN",
             Self::CheckpointTaken(_) => "CHECKPOINT_TAKEN",
+            Self::NotForAgents { .. } => "NOT_FOR_AGENTS",
+            Self::Memory(refusal) => refusal.code(),
             Self::NotNow { .. } | Self::Illegal(_) => "NOT_NOW",
         }
     }
@@ -179,6 +194,13 @@ impl Rejection {
             Self::CheckpointTaken(name) => vec![format!(
                 "choose another name, or delete this one: swarm checkpoint delete {name}"
             )],
+            Self::NotForAgents { may_be_allowed, .. } => {
+                let ask = "ask a person: `<swarm>NEEDS_HUMAN:question</swarm>`".to_owned();
+                let allow = "a person can allow it: swarm config set agents.mayAddIdeas true";
+                let allow = may_be_allowed.then(|| allow.to_owned());
+                allow.into_iter().chain([ask]).collect()
+            }
+            Self::Memory(refusal) => refusal.suggestions(),
             Self::TooMuch(_) => vec!["use fewer, or put it in the text".into()],
             Self::Illegal(_) => vec!["see the current state: swarm status".into()],
         }

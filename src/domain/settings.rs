@@ -117,6 +117,9 @@ pub struct Settings {
     /// Budget limits.
     #[serde(default, skip_serializing_if = "is_default")]
     pub budget: Budget,
+    /// Whether agents may add ideas.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub agents_may_add: bool,
 }
 
 impl Settings {

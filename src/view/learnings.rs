@@ -7,7 +7,8 @@ use utoipa::ToSchema;
 
 use super::schema;
 use crate::domain::ids::{AgentId, IdeaId, ProfileName};
-use crate::domain::state::{Learning, State};
+use crate::domain::memory::{Evidence, Learning};
+use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 
 /// Something that an agent learned.
@@ -20,9 +21,9 @@ pub struct LearningView {
     /// `global`: for all agents; `local`: for agents with this profile.
     #[schema(schema_with = schema::scopes, required)]
     pub scope: &'static str,
-    /// The profile of the agent that reported it first.
-    #[schema(value_type = String)]
-    pub profile: ProfileName,
+    /// The profile of the agent that reported it first; null if a person wrote it for all.
+    #[schema(value_type = Option<String>)]
+    pub profile: Option<ProfileName>,
     /// What was learned.
     pub content: String,
     /// The agents that reported it, in order.
@@ -30,6 +31,12 @@ pub struct LearningView {
     /// When it was first reported.
     #[schema(schema_with = schema::time, required)]
     pub learned_at: Timestamp,
+    /// The fact that it is a claim about; null if it is about none.
+    pub key: Option<String>,
+    /// Whether it was taken back: prompts no longer show it.
+    pub retracted: bool,
+    /// How often it was reported.
+    pub evidence_count: u64,
 }
 
 /// An agent that reported a learning.
@@ -55,18 +62,25 @@ pub fn learnings(state: &State) -> Vec<LearningView> {
 }
 
 fn view(state: &State, learning: &Learning) -> LearningView {
-    let source = |agent: &AgentId| SourceView {
-        agent_id: agent.clone(),
-        agent: agent.clone(),
-        idea_id: idea_of(state, agent),
+    let source = |evidence: &Evidence| {
+        let agent = evidence.author.agent()?;
+        let idea = evidence.author.idea().cloned();
+        Some(SourceView {
+            agent_id: agent.clone(),
+            agent: agent.clone(),
+            idea_id: idea.or_else(|| idea_of(state, agent)),
+        })
     };
     LearningView {
         id: learning.id.clone(),
         scope: if learning.global { "global" } else { "local" },
         profile: learning.profile.clone(),
         content: learning.content.clone(),
-        sources: learning.sources.iter().map(source).collect(),
+        sources: learning.evidence.kept.iter().filter_map(source).collect(),
         learned_at: learning.at,
+        key: learning.key.as_ref().map(ToString::to_string),
+        retracted: learning.retracted.is_some(),
+        evidence_count: learning.evidence.count,
     }
 }
 

@@ -79,7 +79,7 @@ fn of_kind(event: &Event) -> Touched {
         Touched(Touched::TRAIN.0 | Touched::IDEAS.0 | Touched::NEEDS.0 | Touched::TIMELINE.0);
     const ALL: Touched = Touched(u32::MAX);
     match event {
-        Event::Mark(_) => Touched::NOTHING,
+        Event::Mark(_) | Event::CommandTaken(_) => Touched::NOTHING,
         // Whether something waits for a person depends on what is under way. A run takes its slot,
         // and its bar begins, when it is asked for.
         Event::EffectRequested(_) | Event::EffectFinished(_) => {
@@ -189,6 +189,14 @@ fn of_kind(event: &Event) -> Touched {
         | Event::HookTimedOut(_)
         | Event::HookApproved(_) => SWARM | Touched::HOOKS | Touched::TRAIN,
         Event::Learned(_) => SWARM | Touched::LEARNINGS | Touched::REPORT,
+        Event::FactWritten(_)
+        | Event::FactConfirmed(_)
+        | Event::FactDisputed(_)
+        | Event::FactPinned(_)
+        | Event::MemoryRetracted(_)
+        | Event::NotePut(_)
+        | Event::NotesDropped(_)
+        | Event::MemoryShown(_) => SWARM | Touched::LEARNINGS,
     }
 }
 

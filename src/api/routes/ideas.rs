@@ -12,7 +12,6 @@ use crate::api::error::{ApiError, ErrorBody};
 use crate::api::extract::{Body, Id, Params};
 use crate::api::types::{AddIdea, Added, AssignIdea, Done, EditIdea, Edited, IdeaFilter, Nothing};
 use crate::domain::command::Command;
-use crate::domain::event::Event;
 use crate::domain::ids::IdeaId;
 use crate::domain::rejection::Rejection;
 use crate::view::{self, IdeaDetail, IdeaView};
@@ -48,8 +47,7 @@ pub(super) async fn add(
 ) -> Result<(StatusCode, Json<Added>), ApiError> {
     let command = Command::AddIdea(body.into());
     let accepted = context.handle.command(command).await?;
-    let id = accepted.events.iter().find_map(Event::added_idea);
-    let id = id.ok_or_else(nothing_added)?.clone();
+    let id = accepted.added_idea().ok_or_else(nothing_added)?;
     let seq = accepted.seq;
     Ok((StatusCode::CREATED, Json(Added { id, seq })))
 }

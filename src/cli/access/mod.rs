@@ -4,6 +4,7 @@
 //! certainly had no effect.
 
 pub mod ids;
+mod memory_requests;
 pub mod remote;
 pub mod temporary_daemon;
 
@@ -20,7 +21,6 @@ use crate::daemon::actor::handle::Accepted;
 use crate::daemon::checkpoints::list;
 use crate::daemon::{Paths, clean, hooks, offline};
 use crate::domain::command::Command;
-use crate::domain::event::Event;
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId};
 use crate::domain::rejection::Rejection;
 use crate::domain::state::{IdeaStatus, State};
@@ -259,7 +259,7 @@ impl Access {
         match self {
             Self::Daemon(daemon) => daemon.execute(command),
             Self::Offline(paths) => {
-                let mut answer = answer(&offline::execute(paths, command)?);
+                let mut answer = answer(&offline::execute(paths, &command.clone().into())?);
                 let state = offline::read(paths)?;
                 let note = if let Command::EditIdea { id, .. } = command {
                     view::edited(&state, id)
@@ -291,7 +291,7 @@ fn idea_of(state: &State, id: &IdeaId) -> Result<Value, CliError> {
 }
 
 fn answer(accepted: &Accepted) -> Value {
-    match accepted.events.iter().find_map(Event::added_idea) {
+    match accepted.added_idea() {
         Some(id) => json!({ "id": id, "seq": accepted.seq }),
         None => json!({ "seq": accepted.seq }),
     }

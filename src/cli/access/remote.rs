@@ -8,6 +8,7 @@ use std::fmt::Display;
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
 
+use super::memory_requests;
 use crate::api::client::Stream;
 use crate::api::{Client, ClientError, ConnectError};
 use crate::cli::error::{CliError, Kind};
@@ -93,6 +94,10 @@ impl Daemon {
                 let answer = self.block_on(self.client.patch(&path, &body));
                 answer.map_err(from_client)
             }
+            Some(Request::Put(path, body)) => {
+                let answer = self.block_on(self.client.put(&path, &body));
+                answer.map_err(from_client)
+            }
             Some(Request::Delete(path)) => {
                 let answer = self.block_on(self.client.delete(&path));
                 answer.map_err(from_client)
@@ -132,9 +137,10 @@ pub(in crate::cli) fn hidden(repo: &Repo, why: &dyn Display) -> CliError {
 
 /// An HTTP request that changes something.
 #[derive(Debug, PartialEq)]
-enum Request {
+pub(super) enum Request {
     Post(String, Value),
     Patch(String, Value),
+    Put(String, Value),
     Delete(String),
 }
 
@@ -207,6 +213,7 @@ fn request(command: &Command) -> Option<Request> {
             format!("hooks/{hook}/approve"),
             json!({ "content": content }),
         ),
+        Command::Memory(command) => Some(memory_requests::request(command)),
         Command::LoadSettings { .. } | Command::SetMode { .. } => None,
     }
 }

@@ -56,7 +56,7 @@ fn on_a_daemon_of_its_own(repo: &Repo, command: &Command) -> Result<Value, CliEr
         let configured = offline::read(&paths)?.settings;
         configured.map_or_else(Mode::default, |settings| settings.mode)
     };
-    match offline::execute(&paths, &Command::SetMode { mode }) {
+    match offline::execute(&paths, &Command::SetMode { mode }.into()) {
         Ok(_) | Err(DaemonError::Locked { .. }) => answer,
         Err(error) => Err(error.into()),
     }

@@ -8,8 +8,10 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::domain::command::Command;
 use crate::domain::event::Event;
 use crate::domain::evolve::evolve;
+use crate::domain::ids::IdeaId;
 use crate::domain::observation::Observation;
 use crate::domain::rejection::Rejection;
+use crate::domain::request::{Operation, Request};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 
@@ -32,8 +34,19 @@ pub struct Journaled {
 pub struct Accepted {
     /// The seq of its last event, or of the log's last event if it changed nothing.
     pub seq: u64,
-    /// Its events.
+    /// Its events; none if the operation was done before.
     pub events: Vec<Event>,
+    /// The operation, if it was done before; `seq` is that of its first event then.
+    pub before: Option<Operation>,
+}
+
+impl Accepted {
+    /// The idea that it added, now or when the operation was first sent.
+    pub fn added_idea(&self) -> Option<IdeaId> {
+        let now = self.events.iter().find_map(Event::added_idea);
+        let before = || self.before.as_ref()?.answer.as_deref()?.parse().ok();
+        now.cloned().or_else(before)
+    }
 }
 
 /// Why a command had no effect, or an unknown one.
@@ -58,8 +71,8 @@ pub enum CommandError {
 
 /// A message to the actor.
 pub(crate) enum Message {
-    /// A command, and where its answer goes.
-    Command(Command, oneshot::Sender<Result<Accepted, CommandError>>),
+    /// A request, and where its answer goes.
+    Request(Request, oneshot::Sender<Result<Accepted, CommandError>>),
     /// Something a driver observed.
     Observation(Observation),
     /// Asks whether the actor still takes messages.
@@ -84,10 +97,15 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Sends a command; returns once its events are on disk.
+    /// Sends a person's command; returns once its events are on disk.
     pub async fn command(&self, command: Command) -> Result<Accepted, CommandError> {
+        self.request(command.into()).await
+    }
+
+    /// Sends a request; returns once its events are on disk.
+    pub async fn request(&self, request: Request) -> Result<Accepted, CommandError> {
         let (answer, answered) = oneshot::channel();
-        let message = Message::Command(command, answer);
+        let message = Message::Request(request, answer);
         if self.inbox.send(message).await.is_err() {
             return Err(CommandError::Ended);
         }

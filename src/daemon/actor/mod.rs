@@ -26,13 +26,14 @@ use crate::daemon::actor::handle::{Accepted, CommandError, Handle, Journaled, Me
 use crate::daemon::actor::journal_thread::{JournalThread, Written};
 use crate::daemon::actor::snapshots::Snapshots;
 use crate::domain::command::Command;
-use crate::domain::decide;
+use crate::domain::decide::{self, Decided};
 use crate::domain::effect::Effect;
 use crate::domain::event::{EffectRequested, Event, Mark};
 use crate::domain::evolve::evolve;
 use crate::domain::ids::EffectId;
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::observation::Observation;
+use crate::domain::request::Request;
 use crate::domain::state::{Counters, State};
 use crate::domain::time::Timestamp;
 use drivers::Drivers;
@@ -203,7 +204,7 @@ impl Actor {
             counters: self.first.counters,
         };
         let first = self.first.commands.clone().into_iter();
-        let nobody = |command| Message::Command(command, oneshot::channel().0);
+        let nobody = |command: Command| Message::Request(command.into(), oneshot::channel().0);
         for messages in [
             vec![Message::Observation(started)],
             first.map(nobody).collect(),
@@ -236,7 +237,7 @@ impl Actor {
         }
         for message in messages {
             match message {
-                Message::Command(command, answer) => self.answer(&mut batch, &command, answer, now),
+                Message::Request(request, answer) => self.answer(&mut batch, &request, answer, now),
                 Message::Observation(observation) => self.judge(&mut batch, observation, now),
                 // The caller may have gone.
                 Message::Ping(answer) => drop(answer.send(())),
@@ -254,16 +255,29 @@ impl Actor {
         }
     }
 
-    fn answer(&mut self, batch: &mut Batch, command: &Command, answer: Answer, now: Timestamp) {
-        match decide::command(&self.tip, command, now) {
-            Ok(events) => {
+    fn answer(&mut self, batch: &mut Batch, request: &Request, answer: Answer, now: Timestamp) {
+        let accepted = match decide::request(&self.tip, request, now) {
+            Ok(Decided::Events(events)) => {
                 self.fold(batch, events.clone(), now);
-                let seq = self.tip.seq;
-                batch.answers.push((answer, Accepted { seq, events }));
+                Accepted {
+                    seq: self.tip.seq,
+                    events,
+                    before: None,
+                }
             }
-            // The client has gone.
-            Err(rejection) => drop(answer.send(Err(rejection.into()))),
-        }
+            // It may be in the batch before this one: it is answered once that is on disk.
+            Ok(Decided::DoneBefore(operation)) => Accepted {
+                seq: operation.seq,
+                events: Vec::new(),
+                before: Some(operation),
+            },
+            Err(rejection) => {
+                // The client has gone.
+                drop(answer.send(Err(rejection.into())));
+                return;
+            }
+        };
+        batch.answers.push((answer, accepted));
     }
 
     /// Decides what follows by itself.
@@ -452,7 +466,7 @@ impl Actor {
     fn refuse_the_rest(&mut self) {
         self.inbox.close();
         while let Ok(message) = self.inbox.try_recv() {
-            if let Message::Command(_, answer) = message {
+            if let Message::Request(_, answer) = message {
                 // The client has gone.
                 drop(answer.send(Err(CommandError::Ended)));
             }

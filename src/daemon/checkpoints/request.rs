@@ -179,6 +179,7 @@ impl Wanted {
             | Command::ResolveMerge { .. }
             | Command::SettleTarget { .. }
             | Command::ApproveHook { .. }
+            | Command::Memory(_)
             | Command::LoadSettings { .. }
             | Command::SetMode { .. }
             | Command::Shutdown { .. }
@@ -300,7 +301,7 @@ mod tests {
         };
         let daemon = handle.clone();
         let lives = async move {
-            let Some(Message::Command(_, asker)) = commands.recv().await else {
+            let Some(Message::Request(_, asker)) = commands.recv().await else {
                 panic!("nobody asks");
             };
             let mut asker = Some(asker);

@@ -15,6 +15,8 @@ use crate::crash;
 use crate::daemon::actor::handle::Handle;
 use crate::daemon::lifecycle::heap;
 use crate::domain::ids::AgentId;
+use crate::domain::memory::Learning;
+use crate::domain::request::Author;
 use crate::domain::state::State;
 use crate::remove;
 use crate::view;
@@ -109,13 +111,21 @@ fn ideas(state: &State) -> io::Result<String> {
 
 fn learnings(state: &State) -> String {
     let mut text = String::from("# Learnings\n");
-    for learning in state.learnings.iter().filter(|learning| learning.global) {
-        let sources: Vec<&str> = learning.sources.iter().map(AgentId::as_str).collect();
+    let shown = |learning: &&Learning| learning.global && learning.retracted.is_none();
+    for learning in state.learnings.iter().filter(shown) {
+        let sources = learning.evidence.kept.iter();
+        let sources: Vec<String> = sources.map(|it| source(&it.author)).collect();
         let content = learning.content.replace('\n', " ");
         text.extend(["\n- ", &content, " (", &sources.join(", "), ")"]);
     }
     text.push('\n');
     text
+}
+
+fn source(author: &Author) -> String {
+    author
+        .agent()
+        .map_or_else(|| author.to_string(), AgentId::to_string)
 }
 
 /// Not synced: after a power failure the file is written again.

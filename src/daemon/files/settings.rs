@@ -76,6 +76,7 @@ pub fn settings(config: &Config, head: &str) -> Result<Settings, BadId> {
         auto_resume: config.limits.auto_resume,
         resume_sessions: config.completion.resume,
         prices: config.pricing.iter().map(price).collect(),
+        agents_may_add: config.agents.may_add_ideas,
         budget: budget(&config.budget),
     })
 }

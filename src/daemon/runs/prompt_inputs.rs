@@ -14,7 +14,7 @@ use crate::agents::recovery_context::{
 use crate::agents::test_status::TestStatus;
 use crate::daemon::actor::handle::Handle;
 use crate::daemon::effects::context::DriverContext;
-use crate::domain::ids::{AgentId, RunId};
+use crate::domain::ids::{AgentId, ProfileName, RunId};
 use crate::domain::state::{Attempt, Feedback, Idea, Kept, State, Task};
 use crate::git::{self, WorktreeState};
 use crate::process;
@@ -77,10 +77,11 @@ fn from_state(state: &State, agent: &AgentId, attempt: &Attempt) -> Option<(Prom
     let idea = state.ideas.get(&attempt.idea)?;
     let settings = state.settings.as_deref();
     let learned = |global: bool| {
-        let ours = |profile| global || profile == &attempt.profile;
+        let ours = |profile: Option<&ProfileName>| global || profile == Some(&attempt.profile);
         let learnings = state.learnings.iter();
         learnings
-            .filter(|learning| learning.global == global && ours(&learning.profile))
+            .filter(|it| it.global == global && it.retracted.is_none())
+            .filter(|it| ours(it.profile.as_ref()))
             .map(|learning| learning.content.clone())
             .collect()
     };

@@ -199,7 +199,7 @@ impl Alive {
 
     pub(super) fn ask(&mut self, command: Command) {
         let (answer, answered) = oneshot::channel();
-        self.send(Message::Command(command.clone(), answer));
+        self.send(Message::Request(command.clone().into(), answer));
         self.asked.push_back((command, answered));
     }
 

@@ -10,7 +10,7 @@ use super::attempt::iterations::{begin_iterations, has_another, request_iteratio
 use super::attempt::outcomes::end_asked;
 use super::decision::{End, Plan};
 use super::merge::{queue, review};
-use super::{attention, baseline, budget, checkpoints, hooks, redirect, rollback, setup};
+use super::{attention, baseline, budget, checkpoints, hooks, memory, redirect, rollback, setup};
 use crate::domain::effect::{self, Effect, Purpose, SetupTree};
 use crate::domain::event::{Event, GateStarted, MergeQueued, PauseSet, RunEnded};
 use crate::domain::ids::{AgentId, RunId};
@@ -39,7 +39,7 @@ pub fn advance(state: &State, now: Timestamp) -> Vec<Event> {
         }
         return plan.events;
     }
-    let steps: [fn(&mut Plan<'_>, &Settings); 23] = [
+    let steps: [fn(&mut Plan<'_>, &Settings); 24] = [
         change_phase,
         tidy_up,
         end_attempts,
@@ -64,6 +64,7 @@ pub fn advance(state: &State, now: Timestamp) -> Vec<Event> {
         claim::reserved,
         begin_iterations,
         claim::next,
+        expire_notes,
         // What needs a person only until the next step is nobody's business.
         attention::tell,
         attention::watch_night,
@@ -108,8 +109,13 @@ pub fn next_deadline(state: &State, now: Timestamp) -> Option<Timestamp> {
         .chain(state.accounts.values().filter_map(|hold| hold.until))
         .chain(baseline::deadline(state))
         .chain(attention::deadline(state))
+        .chain(memory::next_expiry(state))
         .filter(|time| *time > now)
         .min()
+}
+
+fn expire_notes(plan: &mut Plan<'_>, _: &Settings) {
+    memory::expire(plan);
 }
 
 /// Whether the swarm's phase lets a daemon act.

@@ -16,6 +16,7 @@ mod decision;
 mod environment_faults;
 pub(crate) mod hooks;
 mod ideas;
+mod memory;
 mod merge;
 mod redirect;
 mod rollback;
@@ -27,11 +28,12 @@ pub use checkpoints::unknown as unknown_checkpoint;
 
 use super::command::Command;
 use super::effect::{self, Effect, Purpose};
-use super::event::{ClockWentBack, EffectFinished, Event};
-use super::ids::{EffectId, RunId, attempt_name};
+use super::event::{ClockWentBack, CommandTaken, EffectFinished, Event};
+use super::ids::{EffectId, IdeaId, RunId, attempt_name};
 use super::observation::{Observation, RunEnd};
 use super::outcome::{Failure, InboxArchived, Outcome, StopDelivered, WorktreeReleased};
 use super::rejection::Rejection;
+use super::request::{self, Author, Operation, Request};
 use super::state::State;
 use super::time::Timestamp;
 use super::warning::WarningKind;
@@ -43,46 +45,99 @@ use environment_faults::broken_commands::CheckCommand;
 pub use ideas::MAX_TEXT_BYTES;
 pub use merge::commands::entry_of as merge_entry;
 
-/// Decides on a command of a person or agent.
+/// What follows from a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decided {
+    /// These events.
+    Events(Vec<Event>),
+    /// Nothing: the operation was done before.
+    DoneBefore(Operation),
+}
+
+/// Decides on a request: refuses what its sender may not ask for, and does an operation once.
+pub fn request(state: &State, request: &Request, now: Timestamp) -> Result<Decided, Rejection> {
+    request::check(state, request)?;
+    let op = request.operation.as_ref();
+    if let Some(done) = op.and_then(|op| state.operations.find(op)) {
+        return Ok(Decided::DoneBefore(done.clone()));
+    }
+    let mut plan = Plan::new(state, now);
+    let answer = carry_out(&mut plan, &request.by, &request.command)?;
+    let mut events = plan.events;
+    let is_owed = |event: &&Event| !matches!(event, Event::HookOwed(_));
+    if let (Some(op), Some(about)) = (op, events.iter().find(is_owed)) {
+        let taken = CommandTaken {
+            op: op.clone(),
+            by: request.by.clone(),
+            of: about.kind().to_owned(),
+            answer,
+        };
+        events.insert(0, taken.into());
+    }
+    Ok(Decided::Events(events))
+}
+
+/// Decides on a command of a person.
 pub fn command(state: &State, command: &Command, now: Timestamp) -> Result<Vec<Event>, Rejection> {
     let mut plan = Plan::new(state, now);
+    carry_out(&mut plan, &Author::Person, command)?;
+    Ok(plan.events)
+}
+
+/// Carries out a command; returns the id or version that it makes, if it makes one.
+fn carry_out(
+    plan: &mut Plan<'_>,
+    by: &Author,
+    command: &Command,
+) -> Result<Option<String>, Rejection> {
+    if let Command::Memory(command) = command {
+        return memory::command(plan, by, command);
+    }
+    carry_out_other(plan, command)?;
+    let added = plan.events.iter().find_map(Event::added_idea);
+    Ok(added.map(IdeaId::to_string))
+}
+
+fn carry_out_other(plan: &mut Plan<'_>, command: &Command) -> Result<(), Rejection> {
     match command {
-        Command::AddIdea(new) => ideas::add(&mut plan, new)?,
-        Command::EditIdea { id, edit } => ideas::edit(&mut plan, id, edit)?,
-        Command::RetryIdea { id } => ideas::retry(&mut plan, id)?,
-        Command::CancelIdea { id } => ideas::cancel(&mut plan, id)?,
-        Command::AssignIdea { id, profile } => ideas::assign(&mut plan, id, profile.as_ref())?,
-        Command::HoldIdea { id } => ideas::hold(&mut plan, id)?,
-        Command::UnholdIdea { id } => ideas::unhold(&mut plan, id)?,
-        Command::StopAgent { id } => agents::stop(&mut plan, id)?,
+        // `carry_out` has carried it out.
+        Command::Memory(_) => {}
+        Command::AddIdea(new) => ideas::add(plan, new)?,
+        Command::EditIdea { id, edit } => ideas::edit(plan, id, edit)?,
+        Command::RetryIdea { id } => ideas::retry(plan, id)?,
+        Command::CancelIdea { id } => ideas::cancel(plan, id)?,
+        Command::AssignIdea { id, profile } => ideas::assign(plan, id, profile.as_ref())?,
+        Command::HoldIdea { id } => ideas::hold(plan, id)?,
+        Command::UnholdIdea { id } => ideas::unhold(plan, id)?,
+        Command::StopAgent { id } => agents::stop(plan, id)?,
         Command::RedirectAgent {
             id,
             idea,
             new_worktree,
-        } => redirect::request(&mut plan, id, idea, *new_worktree, None)?,
-        Command::SayToAgent { id, text } => agents::say(&mut plan, id, text)?,
-        Command::Pause { reason } => swarm::pause(&mut plan, reason.as_deref())?,
-        Command::Resume => swarm::resume(&mut plan)?,
-        Command::RetryMerge { id } => merge::commands::retry(&mut plan, id)?,
+        } => redirect::request(plan, id, idea, *new_worktree, None)?,
+        Command::SayToAgent { id, text } => agents::say(plan, id, text)?,
+        Command::Pause { reason } => swarm::pause(plan, reason.as_deref())?,
+        Command::Resume => swarm::resume(plan)?,
+        Command::RetryMerge { id } => merge::commands::retry(plan, id)?,
         Command::ApproveMerge { id, commit } => {
-            merge::review::approve(&mut plan, id, commit.as_ref())?;
+            merge::review::approve(plan, id, commit.as_ref())?;
         }
-        Command::RejectMerge { id, why } => merge::review::reject(&mut plan, id, why)?,
-        Command::ResolveMerge { id } => merge::commands::resolve(&mut plan, id)?,
-        Command::SettleTarget { choice } => merge::commands::settle_target(&mut plan, *choice)?,
-        Command::CreateCheckpoint { name } => checkpoints::create(&mut plan, name)?,
-        Command::DeleteCheckpoint { name } => checkpoints::delete(&mut plan, name)?,
+        Command::RejectMerge { id, why } => merge::review::reject(plan, id, why)?,
+        Command::ResolveMerge { id } => merge::commands::resolve(plan, id)?,
+        Command::SettleTarget { choice } => merge::commands::settle_target(plan, *choice)?,
+        Command::CreateCheckpoint { name } => checkpoints::create(plan, name)?,
+        Command::DeleteCheckpoint { name } => checkpoints::delete(plan, name)?,
         Command::RollBack { name, pause, from } => {
-            rollback::begin(&mut plan, name, *pause, from.as_ref(), None)?;
+            rollback::begin(plan, name, *pause, from.as_ref(), None)?;
         }
-        Command::Undo { seq, from } => undo::undo(&mut plan, *seq, from.as_ref())?,
-        Command::ApproveHook { hook, content } => hooks::approve(&mut plan, *hook, content),
-        Command::LoadSettings { hash, settings } => swarm::load(&mut plan, hash, settings),
-        Command::SetMode { mode } => swarm::set_mode(&mut plan, *mode),
-        Command::Shutdown { keep_agents } => swarm::shutdown(&mut plan, *keep_agents)?,
-        Command::ShutdownNow => swarm::shutdown_now(&mut plan)?,
+        Command::Undo { seq, from } => undo::undo(plan, *seq, from.as_ref())?,
+        Command::ApproveHook { hook, content } => hooks::approve(plan, *hook, content),
+        Command::LoadSettings { hash, settings } => swarm::load(plan, hash, settings),
+        Command::SetMode { mode } => swarm::set_mode(plan, *mode),
+        Command::Shutdown { keep_agents } => swarm::shutdown(plan, *keep_agents)?,
+        Command::ShutdownNow => swarm::shutdown_now(plan)?,
     }
-    Ok(plan.events)
+    Ok(())
 }
 
 /// Decides on an observation of the shell.
@@ -112,6 +167,9 @@ pub fn observation(state: &State, seen: &Observation, now: Timestamp) -> Vec<Eve
         Observation::EffectDone { effect, outcome } => effect_done(&mut plan, *effect, outcome),
         Observation::TargetAt { commit } => baseline::target_at(&mut plan, commit),
         Observation::ClockWentBack { by_ms } => plan.emit(ClockWentBack { by_ms: *by_ms }),
+        Observation::MemoryShown { run, items, held } => {
+            memory::shown(&mut plan, run, items, *held);
+        }
         Observation::Trouble { key, message } => plan.warn(key, message),
         Observation::TroubleOver { key } => plan.clear_warning(key),
         Observation::Tick => {}

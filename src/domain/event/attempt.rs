@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::ids::{AgentId, Oid, ProfileName, RunId};
+use crate::domain::ids::{AgentId, Oid, RunId};
 use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::observation::RunEnd;
 use crate::domain::signal::Signal;
@@ -161,15 +161,4 @@ pub struct AttemptEnded {
     pub not_before: Option<Timestamp>,
     /// Whether the worktree is kept for the next attempt.
     pub keep_worktree: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Learned {
-    /// `learning-001`; for a known learning, its existing id.
-    pub id: String,
-    pub agent: AgentId,
-    pub profile: ProfileName,
-    pub global: bool,
-    pub content: String,
 }

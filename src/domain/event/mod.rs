@@ -11,6 +11,7 @@ mod baseline;
 mod checkpoint;
 mod hook;
 mod idea;
+mod memory;
 mod merge;
 mod provider;
 mod redirect;
@@ -30,6 +31,7 @@ pub use baseline::*;
 pub use checkpoint::*;
 pub use hook::*;
 pub use idea::*;
+pub use memory::*;
 pub use merge::*;
 pub use provider::*;
 pub use redirect::*;
@@ -238,8 +240,27 @@ pub enum Event {
     HookTimedOut(HookTimedOut),
     /// A person approved a hook that an agent's landed work changed.
     HookApproved(HookApproved),
-    /// An agent recorded a learning.
+    /// A learning was recorded, or reported once more.
     Learned(Learned),
+    /// A fact was written.
+    FactWritten(FactWritten),
+    /// A fact got more evidence.
+    FactConfirmed(FactConfirmed),
+    /// A fact was contradicted.
+    FactDisputed(FactDisputed),
+    /// A person pinned a fact, or released it.
+    FactPinned(FactPinned),
+    /// A learning or a fact was taken back.
+    MemoryRetracted(MemoryRetracted),
+    /// A note of the scratchpad was written.
+    NotePut(NotePut),
+    /// Notes of the scratchpad were dropped, or expired.
+    NotesDropped(NotesDropped),
+    /// A prompt showed these parts of the memory.
+    MemoryShown(MemoryShown),
+    /// The next event carries out a request with an operation id. This event comes first, so that a
+    /// torn log cannot contain the other without it.
+    CommandTaken(CommandTaken),
     /// A warning for people was raised.
     WarningRaised(WarningRaised),
     /// A warning was cleared.

@@ -1,11 +1,13 @@
 //! Folds events about attempts.
 
+use std::collections::BTreeMap;
+
 use super::idea::audit;
 use super::{baseline, provider, redirect, setup};
 use crate::domain::event::{
     AttemptMoved, AttemptSealed, EndingAsked, GateFailed, GatePassed, GateStarted, IdeaClaimed,
-    IterationJudged, IterationStarted, Learned, MessageQueued, RunEnded, RunStarted, SignalSeen,
-    TaskSet, WorktreeReady,
+    IterationJudged, IterationStarted, MessageQueued, RunEnded, RunStarted, SignalSeen, TaskSet,
+    WorktreeReady,
 };
 use crate::domain::ids::{AgentId, Oid, RunId};
 use crate::domain::lifecycle::AttemptPhase;
@@ -13,9 +15,7 @@ use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::signal::Signal;
 use crate::domain::state::message::{self, Message};
 use crate::domain::state::setup::failures_after;
-use crate::domain::state::{
-    Attempt, Ending, IdeaStatus, Kept, Learning, MergeEntry, Said, State, Task,
-};
+use crate::domain::state::{Attempt, Ending, IdeaStatus, Kept, MergeEntry, Said, State, Task};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
 use crate::domain::verdict::Verdict;
@@ -110,6 +110,9 @@ fn begin_attempt(claimed: &IdeaClaimed, kept: Option<Box<Kept>>, at: Timestamp) 
         using: None,
         excused: 0,
         cut: 0,
+        shown: BTreeMap::new(),
+        memory_held: false,
+        memory_writes: 0,
     }
 }
 
@@ -154,6 +157,7 @@ pub(super) fn start_iteration(state: &mut State, at: Timestamp, started: &Iterat
     with_attempt(state, &started.agent, |attempt| {
         begin_run(attempt, &started.run);
         attempt.iteration = started.iteration;
+        attempt.memory_writes = 0;
         attempt.iteration_at = Some(at);
         attempt.said = None;
         attempt.signal_offset = None;
@@ -386,21 +390,4 @@ pub(super) fn ask_end(state: &mut State, asked: &EndingAsked) {
     if asked.ending == Ending::Stopped {
         redirect::take_back(state, &asked.agent);
     }
-}
-
-pub(super) fn learn(state: &mut State, at: Timestamp, learned: &Learned) {
-    let mut known = state.learnings.iter_mut();
-    if let Some(known) = known.find(|known| known.id == learned.id) {
-        known.sources.push(learned.agent.clone());
-        return;
-    }
-    state.counters.learnings += 1;
-    state.learnings.push(Learning {
-        id: learned.id.clone(),
-        global: learned.global,
-        profile: learned.profile.clone(),
-        content: learned.content.clone(),
-        sources: vec![learned.agent.clone()],
-        at,
-    });
 }

@@ -13,6 +13,7 @@ mod checkpoint;
 pub(crate) mod hooks;
 mod idea;
 mod legacy_hooks;
+mod memory;
 mod merge;
 mod provider;
 mod redirect;
@@ -29,6 +30,9 @@ pub fn evolve(state: &mut State, seq: u64, at: Timestamp, event: &Event) {
     let calls = hooks::owed_by(state, seq, at, event);
     state.seq = seq;
     state.swarm.last_event_at = at;
+    if !matches!(event, Event::HookOwed(_)) {
+        state.operations.see(event.kind(), seq);
+    }
     attention::count(state, event);
     fold(state, at, event);
     state.hooks.extend(calls);
@@ -92,7 +96,6 @@ fn fold(state: &mut State, at: Timestamp, event: &Event) {
         Event::MessageQueued(queued) => attempt::queue_message(state, at, queued),
         Event::EndingAsked(asked) => attempt::ask_end(state, asked),
         Event::AttemptEnded(ended) => attempt_end::end(state, at, ended),
-        Event::Learned(learned) => attempt::learn(state, at, learned),
         Event::AgentRedirected(redirected) => redirect::begin(state, at, redirected),
         Event::WorkSaved(saved) => redirect::save(state, saved),
 
@@ -145,6 +148,17 @@ fn fold(state: &mut State, at: Timestamp, event: &Event) {
         Event::HookFinished(finished) => hooks::finish(state, at, finished),
         Event::HookTimedOut(timed_out) => hooks::time_out(state, at, timed_out),
         Event::HookApproved(approved) => hooks::approve(state, approved),
+
+        Event::Learned(learned) => memory::learn(state, at, learned),
+        Event::FactWritten(written) => memory::write(state, at, written),
+        Event::FactConfirmed(confirmed) => memory::confirm(state, at, confirmed),
+        Event::FactDisputed(disputed) => memory::dispute(state, at, disputed),
+        Event::FactPinned(pinned) => memory::pin(state, pinned),
+        Event::MemoryRetracted(retracted) => memory::retract(state, at, retracted),
+        Event::NotePut(put) => memory::put_note(state, at, put),
+        Event::NotesDropped(dropped) => memory::drop_notes(state, dropped),
+        Event::MemoryShown(shown) => memory::show(state, shown),
+        Event::CommandTaken(taken) => state.operations.announce(taken),
 
         Event::NeedArose(arose) => attention::arise(state, at, arose),
         Event::NeedSettled(settled) => attention::settle(state, settled),

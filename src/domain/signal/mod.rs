@@ -296,7 +296,7 @@ fn shortened(body: &[u8]) -> String {
 /// Turns text into one harmless line: whitespace controls become spaces; other controls and
 /// bidirectional marks become U+FFFD. Otherwise a payload could move the cursor or add a heading to
 /// another agent's prompt.
-fn neutral(text: &str) -> String {
+pub fn neutral(text: &str) -> String {
     let one_line = text.trim().chars().map(|c| match c {
         '\n' | '\r' | '\t' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => ' ',
         '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',

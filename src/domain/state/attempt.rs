@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Kept, is_false, is_zero};
@@ -247,6 +249,15 @@ pub struct Attempt {
     /// Of those, the ones in a row that were cut off or silent.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cut: u32,
+    /// What its conversation was shown of the memory, with the versions.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub shown: BTreeMap<String, u64>,
+    /// Whether its prompts show nothing of the memory, to measure what that is worth.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub memory_held: bool,
+    /// What the current run has written into the memory.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub memory_writes: u32,
 }
 
 /// How an attempt ended.

@@ -27,8 +27,10 @@ use crate::domain::command::InboxFile;
 use crate::domain::effect::{self, Effect, Landing, Purpose};
 use crate::domain::event::{HookOwed, TargetRewritten, TargetSeen};
 use crate::domain::hook::{HookCall, HookName, LastCall};
-use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, ProfileName, RunId};
+use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, RunId};
 use crate::domain::lifecycle::{AttemptPhase, SwarmPhase};
+use crate::domain::memory::{Board, Learnings, Notes};
+use crate::domain::request::Operations;
 use crate::domain::settings::{DayLimits, Mode, Settings};
 use crate::domain::state::attention::Attention;
 use crate::domain::state::backlog::Backlog;
@@ -70,8 +72,17 @@ pub struct State {
     pub stops: BTreeMap<RunId, bool>,
     /// Cleanup that must be requested.
     pub owed: Owed,
-    /// Learnings of agents.
-    pub learnings: Vec<Learning>,
+    /// What agents and people found out.
+    pub learnings: Learnings,
+    /// The board of facts.
+    #[serde(skip_serializing_if = "Board::is_empty")]
+    pub facts: Board,
+    /// The scratchpad.
+    #[serde(skip_serializing_if = "Notes::is_empty")]
+    pub notes: Notes,
+    /// Requests with an operation id that were carried out.
+    #[serde(skip_serializing_if = "Operations::is_empty")]
+    pub operations: Operations,
     /// Key of the last setup that passed in each worktree, by the worktree's name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub setups: BTreeMap<String, String>,
@@ -246,24 +257,6 @@ fn is_false(flag: &bool) -> bool {
 
 fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
     *number == N::default()
-}
-
-/// A learning of an agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Learning {
-    /// `learning-001`.
-    pub id: String,
-    /// Whether it is for all agents.
-    pub global: bool,
-    /// Profile that a local learning is for.
-    pub profile: ProfileName,
-    /// Text of the learning.
-    pub content: String,
-    /// Agents that reported it.
-    pub sources: Vec<AgentId>,
-    /// When it was first reported.
-    pub at: Timestamp,
 }
 
 /// A current warning.

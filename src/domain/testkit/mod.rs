@@ -87,5 +87,6 @@ pub(crate) fn settings() -> Settings {
         resume_sessions: true,
         prices: std::collections::BTreeMap::new(),
         budget: crate::domain::settings::Budget::default(),
+        agents_may_add: false,
     }
 }

@@ -95,6 +95,10 @@ pub fn interest(event: &Event) -> Interest {
         | Event::NightEnded(_)
         | Event::HookApproved(_)
         | Event::Learned(_)
+        | Event::FactWritten(_)
+        | Event::FactDisputed(_)
+        | Event::FactPinned(_)
+        | Event::MemoryRetracted(_)
         | Event::WarningRaised(_)
         | Event::StateRepaired(_)
         | Event::StateRestored(_) => Story,
@@ -107,6 +111,9 @@ pub fn interest(event: &Event) -> Interest {
         | Event::EndingAsked(_)
         | Event::WorkSaved(_)
         | Event::RollbackBegun(_)
+        | Event::FactConfirmed(_)
+        | Event::NotePut(_)
+        | Event::NotesDropped(_)
         | Event::WarningCleared(_) => News,
         Event::WorktreeReady(_)
         | Event::GateStarted(_)
@@ -128,6 +135,7 @@ pub fn interest(event: &Event) -> Interest {
         | Event::NeedSettled(_)
         | Event::NightBegan(_)
         | Event::NoticeDelivered(_)
+        | Event::MemoryShown(_)
         | Event::HookCutOff(_) => Detail,
         Event::Mark(_)
         | Event::TargetSeen(_)
@@ -143,6 +151,7 @@ pub fn interest(event: &Event) -> Interest {
         | Event::HookAsked(_)
         | Event::UndoRecorded(_)
         | Event::WorkRescued(_)
+        | Event::CommandTaken(_)
         | Event::EffectRequested(_) => Plumbing,
     }
 }

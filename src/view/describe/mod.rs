@@ -6,6 +6,7 @@
 
 mod event_parts;
 mod kinds;
+mod memory;
 mod paused;
 mod point;
 mod previous_daemon;
@@ -27,11 +28,11 @@ pub use usage::spent;
 use crate::domain::event::{
     AccountFreed, AccountHeld, AccountTried, AgentRedirected, ApprovalWithdrawn, AttemptEnded,
     AttemptMoved, AttemptSealed, BaselineCleared, BaselineReady, BudgetReached, CancelUndone,
-    CheckpointDeleted, CheckpointMade, ClockWentBack, ConflictLaidOut, ConflictSettled,
-    EffectFinished, EffectRequested, EndingAsked, Event, GateFailed, GatePassed, GateStarted,
-    HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut,
-    IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaHeld, IdeaLanded,
-    IdeaRetried, IdeaUnheld, IterationJudged, IterationStarted, Learned, Mark, MergeApproved,
+    CheckpointDeleted, CheckpointMade, ClockWentBack, CommandTaken, ConflictLaidOut,
+    ConflictSettled, EffectFinished, EffectRequested, EndingAsked, Event, GateFailed, GatePassed,
+    GateStarted, HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted,
+    HookTimedOut, IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaHeld,
+    IdeaLanded, IdeaRetried, IdeaUnheld, IterationJudged, IterationStarted, Mark, MergeApproved,
     MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased,
     MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan, NightEnded,
     NoticeDelivered, PauseLifted, PauseSet, PhaseChanged, RedirectUndone, ResolverFailed,
@@ -439,9 +440,18 @@ fn describe_event(event: &Event) -> String {
             format!("run {run} has process {pid}{talk}")
         }
         Event::RunEnded(RunEnded { run, end }) => format!("run {run} {}", run_end(end)),
-        Event::Learned(Learned {
-            id, agent, content, ..
-        }) => format!("{agent} learned ({id}): {}", title(content, 120)),
+        Event::Learned(learned) => memory::learned(learned),
+        Event::FactWritten(written) => memory::fact_written(written),
+        Event::FactConfirmed(confirmed) => memory::fact_confirmed(confirmed),
+        Event::FactDisputed(disputed) => memory::fact_disputed(disputed),
+        Event::FactPinned(pinned) => memory::fact_pinned(pinned),
+        Event::MemoryRetracted(retracted) => memory::retracted(retracted),
+        Event::NotePut(put) => memory::note_put(put),
+        Event::NotesDropped(dropped) => memory::notes_dropped(dropped),
+        Event::MemoryShown(shown) => memory::shown(shown),
+        Event::CommandTaken(CommandTaken { op, by, of, .. }) => {
+            format!("operation {op} of {by}: {of}")
+        }
         Event::WarningRaised(WarningRaised { message, .. }) => format!("warning: {message}"),
         Event::WarningCleared(WarningCleared { key }) => format!("warning {key} cleared"),
         Event::EffectRequested(EffectRequested { id, effect }) => {

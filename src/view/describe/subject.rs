@@ -9,6 +9,7 @@ use crate::domain::attention::NeedKey;
 use crate::domain::effect::{Effect, Purpose, SetupTree};
 use crate::domain::event::Event;
 use crate::domain::ids::{AgentId, EffectId, IdeaId, RunId};
+use crate::domain::request::Author;
 
 /// What an event is about.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -64,6 +65,15 @@ impl<'e> Names<'e> {
     fn agent(agent: &'e AgentId) -> Self {
         Self {
             agent: Some(agent),
+            ..Self::default()
+        }
+    }
+
+    fn author(author: &'e Author) -> Self {
+        Self {
+            ideas: author.idea().into_iter().collect(),
+            agent: author.agent(),
+            run: author.run(),
             ..Self::default()
         }
     }
@@ -208,7 +218,22 @@ fn names(event: &Event) -> Names<'_> {
         Event::EndingAsked(it) => Names::agent(&it.agent),
         Event::WorkSaved(it) => Names::agent(&it.agent),
         Event::AttemptEnded(it) => Names::agent(&it.agent),
-        Event::Learned(it) => Names::agent(&it.agent),
+        Event::Learned(it) => Names {
+            agent: it.agent.as_ref(),
+            ..Names::default()
+        },
+        Event::FactWritten(it) => Names::author(&it.evidence.author),
+        Event::FactConfirmed(it) => Names::author(&it.evidence.author),
+        Event::FactDisputed(it) => Names::author(&it.evidence.author),
+        Event::MemoryRetracted(it) => Names::author(&it.by),
+        Event::NotePut(it) => Names::author(&it.by),
+        Event::NotesDropped(it) => it.by.as_ref().map_or_else(Names::default, Names::author),
+        Event::CommandTaken(it) => Names::author(&it.by),
+        Event::FactPinned(_) => Names::default(),
+        Event::MemoryShown(it) => Names {
+            run: Some(&it.run),
+            ..Names::agent(&it.agent)
+        },
         Event::RunStarted(it) => Names::run(&it.run),
         Event::BaselineStarted(it) => Names::run(&it.run),
         Event::SetupStarted(it) => of_tree(Names::run(&it.run), &it.tree),

@@ -33,6 +33,7 @@ pub fn tone(event: &Event) -> Tone {
         | Event::StateRepaired(_)
         | Event::StateRestored(_)
         | Event::BaselineFailed(_)
+        | Event::FactDisputed(_)
         | Event::GateFailed(_) => Tone::Warn,
         Event::IdeaClaimed(_) | Event::IterationStarted(_) => Tone::Live,
         Event::EffectFinished(_)
@@ -114,6 +115,14 @@ pub fn tone(event: &Event) -> Tone {
         | Event::HookApproved(_)
         | Event::NightEnded(_)
         | Event::Learned(_)
+        | Event::FactWritten(_)
+        | Event::FactConfirmed(_)
+        | Event::FactPinned(_)
+        | Event::MemoryRetracted(_)
+        | Event::NotePut(_)
+        | Event::NotesDropped(_)
+        | Event::MemoryShown(_)
+        | Event::CommandTaken(_)
         | Event::WarningCleared(_) => Tone::Plain,
     }
 }

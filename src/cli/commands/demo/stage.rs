@@ -18,7 +18,6 @@ use crate::config::init::plan::{Choices, PROFILE, plan_init};
 use crate::config::init::write::write;
 use crate::daemon::{Paths, offline};
 use crate::domain::command::{Command, NewIdea};
-use crate::domain::event::Event;
 use crate::domain::ids::IdeaId;
 
 const BRANCH: &str = "main";
@@ -117,8 +116,8 @@ pub(super) fn add_ideas(paths: &Paths, count: usize) -> Result<Vec<IdeaId>, CliE
     let mut ids: Vec<IdeaId> = Vec::new();
     for idea in scenario::ideas(count) {
         let command = Command::AddIdea(new_idea(idea, &ids));
-        let accepted = offline::execute(paths, &command)?;
-        ids.extend(accepted.events.iter().find_map(Event::added_idea).cloned());
+        let accepted = offline::execute(paths, &command.into())?;
+        ids.extend(accepted.added_idea());
     }
     Ok(ids)
 }

@@ -4,11 +4,13 @@
 //! for each observed signal.
 
 use crate::domain::decide::decision::Plan;
-use crate::domain::event::{Learned, SignalSeen};
+use crate::domain::decide::memory;
+use crate::domain::event::SignalSeen;
 use crate::domain::ids::{AgentId, RunId};
 use crate::domain::lifecycle::AttemptPhase;
+use crate::domain::request::Author;
 use crate::domain::signal::Signal;
-use crate::domain::state::{Attempt, Learning};
+use crate::domain::state::Attempt;
 
 /// Records a signal once; its offset in the run's output identifies it.
 pub(crate) fn seen(plan: &mut Plan<'_>, run: &RunId, offset: u64, signal: &Signal) {
@@ -45,31 +47,11 @@ pub(crate) fn seen(plan: &mut Plan<'_>, run: &RunId, offset: u64, signal: &Signa
     }
 }
 
-/// Learnings are equal if they differ only in case and whitespace.
-fn is_same(one: &str, other: &str) -> bool {
-    words(one).eq(words(other))
-}
-
-fn words(content: &str) -> impl Iterator<Item = String> {
-    content.split_whitespace().map(str::to_lowercase)
-}
-
 fn learn(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, content: &str, global: bool) {
-    let same = |known: &&Learning| {
-        known.global == global
-            && (global || known.profile == attempt.profile)
-            && is_same(&known.content, content)
+    let by = Author::Agent {
+        id: agent.clone(),
+        idea_id: Some(attempt.idea.clone()),
+        run: attempt.run.clone(),
     };
-    let known = plan.state.learnings.iter().find(same);
-    if known.is_some_and(|known| known.sources.contains(agent)) {
-        return;
-    }
-    let number = plan.state.counters.learnings + 1;
-    plan.emit(Learned {
-        id: known.map_or_else(|| format!("learning-{number:03}"), |known| known.id.clone()),
-        agent: agent.clone(),
-        profile: attempt.profile.clone(),
-        global,
-        content: content.to_owned(),
-    });
+    memory::signalled(plan, &by, content, global);
 }

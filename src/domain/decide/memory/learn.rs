@@ -1,0 +1,193 @@
+//! Records learnings. One with a key is a claim about a fact, and the same rules apply to it in a
+//! signal, a command and a tool.
+
+use super::facts::{self, MAX_VALUE};
+use super::writer::{self, Writer};
+use crate::domain::decide::decision::Plan;
+use crate::domain::event::{ClaimEffect, Claimed, Learned};
+use crate::domain::ids::ProfileName;
+use crate::domain::memory::{Claim, FactKey, Learn, Learning, MemoryRefusal};
+use crate::domain::rejection::Rejection;
+use crate::domain::request::Author;
+
+/// Longest learning, in bytes; as long as a signal's payload.
+const MAX_CONTENT: usize = 4_096;
+
+/// Records a learning that an agent signalled. A refused one is only a signal in the log.
+pub(in crate::domain::decide) fn signalled(
+    plan: &mut Plan<'_>,
+    by: &Author,
+    content: &str,
+    global: bool,
+) {
+    let Ok(writer) = Writer::admit(plan.state, by) else {
+        return;
+    };
+    let local = writer.profile().filter(|_| !global);
+    let draft = Learn {
+        content: content.to_owned(),
+        profile: local.cloned(),
+        ..Learn::default()
+    };
+    // What cannot be a claim about a fact is still a sentence.
+    let plain = || Draft::plain(&writer, &draft);
+    let draft = Draft::of(&writer, &draft).or_else(|_| plain());
+    if let Ok(draft) = draft {
+        // A refusal concerns the sender of a command; a signal has none who waits for an answer.
+        drop(record(plan, &writer, &draft, None, &Claim::default()));
+    }
+}
+
+/// Records a learning; returns its id.
+pub(super) fn learn(
+    plan: &mut Plan<'_>,
+    writer: &Writer<'_>,
+    learn: &Learn,
+) -> Result<String, Rejection> {
+    let draft = Draft::of(writer, learn)?;
+    let same_as = learn.same_as.as_deref();
+    Ok(record(plan, writer, &draft, same_as, &learn.claim)?)
+}
+
+/// A checked learning.
+struct Draft {
+    content: String,
+    key: Option<FactKey>,
+    /// Profile that it is for; `None` for all.
+    local: Option<ProfileName>,
+}
+
+impl Draft {
+    fn of(writer: &Writer<'_>, learn: &Learn) -> Result<Self, MemoryRefusal> {
+        let Self { content, local, .. } = Self::plain(writer, learn)?;
+        let (key, content) = match (&learn.key, FactKey::split_claim(&content)) {
+            (Some(key), Some((named, value))) if *key == named => {
+                (Some(key.clone()), value.to_owned())
+            }
+            (Some(key), _) => (Some(key.clone()), content),
+            (None, Some((named, value))) if local.is_none() => (Some(named), value.to_owned()),
+            (None, _) => (None, content),
+        };
+        if key.is_some() && local.is_some() {
+            return Err(MemoryRefusal::KeyIsGlobal);
+        }
+        if key.is_some() {
+            writer::check_size("value", &content, MAX_VALUE)?;
+        }
+        Ok(Self {
+            content,
+            key,
+            local,
+        })
+    }
+
+    /// The sentence alone, whatever key it may have.
+    fn plain(writer: &Writer<'_>, learn: &Learn) -> Result<Self, MemoryRefusal> {
+        // An agent learns for its own profile, whichever it names.
+        let own = writer.profile().or(learn.profile.as_ref());
+        Ok(Self {
+            content: writer::line("learning", &learn.content, MAX_CONTENT)?,
+            key: None,
+            local: learn.profile.is_some().then(|| own.cloned()).flatten(),
+        })
+    }
+}
+
+fn record(
+    plan: &mut Plan<'_>,
+    writer: &Writer<'_>,
+    draft: &Draft,
+    same_as: Option<&str>,
+    claim: &Claim,
+) -> Result<String, MemoryRefusal> {
+    let known = known(writer, draft, same_as)?;
+    let quote = known.is_some_and(|known| known.content != draft.content);
+    let quote = quote.then_some(draft.content.as_str());
+    let evidence = writer.evidence(claim, quote)?;
+    let claimed = match &draft.key {
+        Some(key) => effect_on(writer, key, &draft.content)?,
+        None => None,
+    };
+    let restored = known.is_some_and(|known| ends_retraction(writer, known));
+    let said_before = known.is_some_and(|known| known.evidence.has(writer.author));
+    let id = known.map_or_else(
+        || format!("learning-{:03}", plan.state.counters.learnings + 1),
+        |known| known.id.clone(),
+    );
+    if said_before && claimed.is_none() && !restored {
+        return Ok(id);
+    }
+    plan.emit(Learned {
+        id: id.clone(),
+        agent: writer.author.agent().cloned(),
+        profile: draft.local.clone().or_else(|| writer.profile().cloned()),
+        global: draft.local.is_none(),
+        content: draft.content.clone(),
+        evidence: Some(Box::new(evidence)),
+        claim: claimed,
+        restored,
+    });
+    Ok(id)
+}
+
+/// The learning that says the same already.
+fn known<'a>(
+    writer: &Writer<'a>,
+    draft: &Draft,
+    same_as: Option<&str>,
+) -> Result<Option<&'a Learning>, MemoryRefusal> {
+    let learnings = &writer.state.learnings;
+    let Some(id) = same_as else {
+        let local = draft.local.as_ref();
+        return Ok(learnings.find(local.is_none(), local, &draft.content));
+    };
+    let known = learnings.get(id);
+    known
+        .map(Some)
+        .ok_or_else(|| MemoryRefusal::LearningUnknown(id.to_owned()))
+}
+
+/// A person brings back whatever was retracted, an agent only what no person took back.
+fn ends_retraction(writer: &Writer<'_>, known: &Learning) -> bool {
+    let retracted = known.retracted.as_ref();
+    retracted.is_some_and(|retraction| writer.is_person() || !retraction.by.is_person())
+}
+
+/// What the claim does to the fact; `None` if it adds nothing.
+fn effect_on(
+    writer: &Writer<'_>,
+    key: &FactKey,
+    value: &str,
+) -> Result<Option<Claimed>, MemoryRefusal> {
+    let claimed = |version, effect| {
+        Some(Claimed {
+            key: key.clone(),
+            version,
+            effect,
+        })
+    };
+    let Some(fact) = writer.state.facts.get(key) else {
+        facts::check_room(writer.state)?;
+        return Ok(claimed(1, ClaimEffect::Wrote));
+    };
+    if fact.says(value) {
+        let restores = fact.retracted.is_some() && facts::may_restore(writer, fact);
+        if restores {
+            return Ok(claimed(fact.version + 1, ClaimEffect::Wrote));
+        }
+        let is_new = !fact.evidence.has(writer.author);
+        return Ok(is_new
+            .then(|| claimed(fact.version, ClaimEffect::Confirmed))
+            .flatten());
+    }
+    let replaces = fact.retracted.is_some() || fact.evidence.is_only_of(writer.author);
+    if replaces && fact.rivals.is_empty() && !fact.pinned {
+        return Ok(claimed(fact.version + 1, ClaimEffect::Wrote));
+    }
+    let (version, id) = match fact.rival(Some(value)) {
+        Some(rival) if rival.evidence.has(writer.author) => return Ok(None),
+        Some(rival) => (fact.version, rival.id.clone()),
+        None => (fact.version + 1, facts::next_rival(fact)?),
+    };
+    Ok(claimed(version, ClaimEffect::Disputed(id)))
+}

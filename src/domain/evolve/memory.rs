@@ -1,0 +1,273 @@
+//! Folds events about the memory that agents share.
+
+use super::attempt::with_attempt;
+use crate::domain::event::{
+    ClaimEffect, Claimed, FactConfirmed, FactDisputed, FactPinned, FactWritten, Learned,
+    MemoryRetracted, MemoryShown, NotePut, NotesDropped,
+};
+use crate::domain::memory::{
+    Evidence, Fact, FactKey, Learning, Note, OldValue, Retraction, Rival, Sources,
+};
+use crate::domain::request::Author;
+use crate::domain::state::State;
+use crate::domain::time::Timestamp;
+
+/// What an event gives to what it is about.
+struct Given {
+    evidence: Evidence,
+    value: String,
+    why: Option<String>,
+    at: Timestamp,
+}
+
+pub(super) fn learn(state: &mut State, at: Timestamp, learned: &Learned) {
+    let evidence = match &learned.evidence {
+        Some(evidence) => evidence.recorded(state.seq, at),
+        None => reported_by(state, learned).recorded(state.seq, at),
+    };
+    count_write(state, &evidence.author);
+    if let Some(claimed) = &learned.claim {
+        claim(state, at, claimed, &learned.content, &evidence);
+    }
+    if state.learnings.get(&learned.id).is_some() {
+        state.learnings.change(&learned.id, |known| {
+            known.evidence.add(evidence);
+            if learned.restored {
+                known.retracted = None;
+            }
+        });
+        return;
+    }
+    state.counters.learnings += 1;
+    state.learnings.push(Learning {
+        id: learned.id.clone(),
+        global: learned.global,
+        profile: learned.profile.clone(),
+        content: learned.content.clone(),
+        key: learned.claim.as_ref().map(|claimed| claimed.key.clone()),
+        evidence: Sources::one(evidence),
+        at,
+        retracted: None,
+    });
+}
+
+/// The evidence of a learning in an older log, which only names the agent.
+fn reported_by(state: &State, learned: &Learned) -> Evidence {
+    let author = learned.agent.as_ref().map_or(Author::Person, |id| {
+        let attempt = state.agents.get(id);
+        Author::Agent {
+            id: id.clone(),
+            idea_id: attempt.map(|attempt| attempt.idea.clone()),
+            run: attempt.and_then(|attempt| attempt.run.clone()),
+        }
+    });
+    Evidence {
+        author,
+        ..Evidence::default()
+    }
+}
+
+/// Counts what a run has written.
+fn count_write(state: &mut State, author: &Author) {
+    let (Some(agent), Some(run)) = (author.agent(), author.run()) else {
+        return;
+    };
+    with_attempt(state, agent, |attempt| {
+        if attempt.run.as_ref() == Some(run) {
+            attempt.memory_writes += 1;
+        }
+    });
+}
+
+fn claim(state: &mut State, at: Timestamp, claimed: &Claimed, value: &str, evidence: &Evidence) {
+    let given = Given {
+        evidence: evidence.clone(),
+        value: value.to_owned(),
+        why: None,
+        at,
+    };
+    let Claimed {
+        key,
+        version,
+        effect,
+    } = claimed;
+    match effect {
+        ClaimEffect::Wrote => set(state, key, *version, given),
+        ClaimEffect::Confirmed => support(state, key, evidence.clone()),
+        ClaimEffect::Disputed(id) => {
+            contradict(state, key, *version, id, Some(value), evidence.clone());
+        }
+    }
+}
+
+pub(super) fn write(state: &mut State, at: Timestamp, written: &FactWritten) {
+    let evidence = written.evidence.recorded(state.seq, at);
+    count_write(state, &evidence.author);
+    let given = Given {
+        evidence,
+        value: written.value.clone(),
+        why: written.why.clone(),
+        at,
+    };
+    set(state, &written.key, written.version, given);
+}
+
+/// Makes a value the fact's own. The old one and the rival claims become history.
+fn set(state: &mut State, key: &FactKey, version: u64, given: Given) {
+    let Given {
+        evidence,
+        value,
+        why,
+        at,
+    } = given;
+    let new = Fact {
+        version,
+        value,
+        by: evidence.author.clone(),
+        why,
+        at,
+        evidence: Sources::one(evidence),
+        rivals: Vec::new(),
+        rivals_made: 0,
+        history: Vec::new(),
+        history_dropped: 0,
+        pinned: false,
+        retracted: None,
+    };
+    if state.facts.get(key).is_none() {
+        state.facts.insert(key.clone(), new);
+        return;
+    }
+    state.facts.change(key, |fact| {
+        let old = std::mem::replace(fact, new);
+        fact.rivals_made = old.rivals_made;
+        fact.history_dropped = old.history_dropped;
+        fact.pinned = old.pinned;
+        fact.history = old.history;
+        let last = OldValue {
+            version: old.version - old.rivals.len() as u64,
+            value: old.value,
+            by: old.by,
+            at: old.at,
+            rival: false,
+        };
+        fact.history.push(last);
+        let lost = old.rivals.into_iter();
+        let lost = lost.filter_map(|rival| lost_claim(rival, version));
+        fact.history.extend(lost);
+    });
+}
+
+/// A claim that lost, as history. One without a value has nothing to keep.
+fn lost_claim(rival: Rival, version: u64) -> Option<OldValue> {
+    let first = rival.evidence.kept.into_iter().next()?;
+    Some(OldValue {
+        version,
+        value: rival.value?,
+        by: first.author,
+        at: first.at,
+        rival: true,
+    })
+}
+
+pub(super) fn confirm(state: &mut State, at: Timestamp, confirmed: &FactConfirmed) {
+    let evidence = confirmed.evidence.recorded(state.seq, at);
+    count_write(state, &evidence.author);
+    support(state, &confirmed.key, evidence);
+}
+
+fn support(state: &mut State, key: &FactKey, evidence: Evidence) {
+    state.facts.change(key, |fact| fact.evidence.add(evidence));
+}
+
+pub(super) fn dispute(state: &mut State, at: Timestamp, disputed: &FactDisputed) {
+    let evidence = disputed.evidence.recorded(state.seq, at);
+    count_write(state, &evidence.author);
+    let FactDisputed {
+        key,
+        version,
+        claim,
+        value,
+        ..
+    } = disputed;
+    contradict(state, key, *version, claim, value.as_deref(), evidence);
+}
+
+fn contradict(
+    state: &mut State,
+    key: &FactKey,
+    version: u64,
+    id: &str,
+    value: Option<&str>,
+    evidence: Evidence,
+) {
+    state.facts.change(key, |fact| {
+        fact.version = version;
+        if let Some(known) = fact.rivals.iter_mut().find(|rival| rival.id == id) {
+            known.evidence.add(evidence);
+            return;
+        }
+        fact.rivals_made += 1;
+        fact.rivals.push(Rival {
+            id: id.to_owned(),
+            value: value.map(str::to_owned),
+            evidence: Sources::one(evidence),
+        });
+    });
+}
+
+pub(super) fn pin(state: &mut State, pinned: &FactPinned) {
+    state
+        .facts
+        .change(&pinned.key, |fact| fact.pinned = pinned.on);
+}
+
+pub(super) fn retract(state: &mut State, at: Timestamp, retracted: &MemoryRetracted) {
+    let retraction = Retraction {
+        by: retracted.by.clone(),
+        why: retracted.why.clone(),
+        at,
+    };
+    if let Some(id) = &retracted.learning {
+        let retraction = retraction.clone();
+        state
+            .learnings
+            .change(id, |known| known.retracted = Some(retraction));
+    }
+    if let Some(key) = &retracted.key {
+        state
+            .facts
+            .change(key, |fact| fact.retracted = Some(retraction));
+    }
+}
+
+pub(super) fn put_note(state: &mut State, at: Timestamp, put: &NotePut) {
+    count_write(state, &put.by);
+    let note = Note {
+        version: state.seq,
+        title: put.title.clone(),
+        content: put.content.clone(),
+        by: put.by.clone(),
+        at,
+        expires_at: put.expires_at,
+    };
+    state.notes.insert(put.key.clone(), note);
+}
+
+pub(super) fn drop_notes(state: &mut State, dropped: &NotesDropped) {
+    if let Some(by) = &dropped.by {
+        count_write(state, by);
+    }
+    for key in &dropped.keys {
+        state.notes.remove(key);
+    }
+}
+
+pub(super) fn show(state: &mut State, shown: &MemoryShown) {
+    with_attempt(state, &shown.agent, |attempt| {
+        attempt.memory_held = shown.held;
+        let items = shown.items.iter();
+        let items = items.map(|item| (item.reference.clone(), item.version));
+        attempt.shown.extend(items);
+    });
+}

@@ -1,0 +1,104 @@
+//! Evidence: who said something, when, and about which files.
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::ids::Oid;
+use crate::domain::request::Author;
+use crate::domain::time::Timestamp;
+
+/// Evidence kept for one value; older evidence is only counted.
+pub const MAX_EVIDENCE: usize = 16;
+
+/// One piece of evidence. It is in the event itself, so that it outlives the run's output.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase")]
+pub struct Evidence {
+    /// Seq of the event that has it; set by the fold.
+    #[serde(default, skip_serializing_if = "is_unset")]
+    pub seq: u64,
+    /// Time of that event; set by the fold.
+    #[serde(default, skip_serializing_if = "is_unset")]
+    pub at: Timestamp,
+    /// Who said it.
+    #[serde(default)]
+    pub author: Author,
+    /// Their words where they differ from the value, at most 300 bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quote: Option<String>,
+    /// Files that it is about, relative to the repository; at most 16.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<String>,
+    /// Commit of the target branch at that time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<Oid>,
+    /// Seqs of the events that the author names as evidence; at most 16.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refs: Vec<u64>,
+}
+
+fn is_unset<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+impl Evidence {
+    /// The evidence as kept in the state, once its event has a seq and a time.
+    #[must_use]
+    pub fn recorded(&self, seq: u64, at: Timestamp) -> Self {
+        Self {
+            seq,
+            at,
+            ..self.clone()
+        }
+    }
+}
+
+/// All evidence for one value: the newest pieces, and how many there were.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Sources {
+    /// The first piece and the newest ones, oldest first; at most [`MAX_EVIDENCE`].
+    pub kept: Vec<Evidence>,
+    /// How many there were in all.
+    pub count: u64,
+}
+
+impl Sources {
+    /// A single piece.
+    pub fn one(evidence: Evidence) -> Self {
+        Self {
+            kept: vec![evidence],
+            count: 1,
+        }
+    }
+
+    /// Adds a piece. The first one is always kept.
+    pub fn add(&mut self, evidence: Evidence) {
+        if self.kept.len() >= MAX_EVIDENCE {
+            self.kept.remove(1);
+        }
+        self.kept.push(evidence);
+        self.count += 1;
+    }
+
+    /// Whether this author is among those kept: the same agent, or a person if a person asks.
+    pub fn has(&self, author: &Author) -> bool {
+        self.kept.iter().any(|it| is_same(&it.author, author))
+    }
+
+    /// Whether everything kept comes from this author's idea, and nothing was dropped.
+    pub fn is_only_of(&self, author: &Author) -> bool {
+        let Some(idea) = author.idea() else {
+            return false;
+        };
+        self.count == self.kept.len() as u64
+            && self.kept.iter().all(|it| it.author.idea() == Some(idea))
+    }
+}
+
+fn is_same(one: &Author, other: &Author) -> bool {
+    match (one.agent(), other.agent()) {
+        (Some(one), Some(other)) => one == other,
+        (None, None) => one == other,
+        (Some(_), None) | (None, Some(_)) => false,
+    }
+}

@@ -1,0 +1,104 @@
+//! Who sent a request or wrote a part of the memory.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::ids::{AgentId, IdeaId, RunId};
+
+/// Who sent a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(
+    tag = "kind",
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase"
+)]
+pub enum Author {
+    /// A person, or a program that a person started.
+    #[default]
+    Person,
+    /// A person's own agent, through the MCP server.
+    Mcp {
+        /// Name of the client, as it gave it.
+        client: String,
+    },
+    /// A hook.
+    Hook {
+        /// Its run.
+        run: RunId,
+    },
+    /// An agent in an iteration.
+    Agent {
+        /// The agent.
+        id: AgentId,
+        /// The idea that it works on; `None` in old snapshots, which did not record it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        idea_id: Option<IdeaId>,
+        /// Its run; `None` in old logs, which did not record it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        run: Option<RunId>,
+    },
+    /// The run that summarises learnings into facts.
+    Synthesis {
+        /// Its run.
+        run: RunId,
+    },
+    /// A quality or setup command. It may only read.
+    Check {
+        /// Its run.
+        run: RunId,
+    },
+}
+
+impl Author {
+    /// Whether a person or a program of theirs speaks: what they decide stays in force.
+    pub const fn is_person(&self) -> bool {
+        match self {
+            Self::Person | Self::Mcp { .. } | Self::Hook { .. } => true,
+            Self::Agent { .. } | Self::Synthesis { .. } | Self::Check { .. } => false,
+        }
+    }
+
+    /// The agent, if an agent speaks.
+    pub const fn agent(&self) -> Option<&AgentId> {
+        if let Self::Agent { id, .. } = self {
+            Some(id)
+        } else {
+            None
+        }
+    }
+
+    /// The idea that the speaking agent works on.
+    pub fn idea(&self) -> Option<&IdeaId> {
+        if let Self::Agent { idea_id, .. } = self {
+            idea_id.as_ref()
+        } else {
+            None
+        }
+    }
+
+    /// The run that speaks.
+    pub fn run(&self) -> Option<&RunId> {
+        match self {
+            Self::Person | Self::Mcp { .. } => None,
+            Self::Agent { run, .. } => run.as_ref(),
+            Self::Hook { run } | Self::Synthesis { run } | Self::Check { run } => Some(run),
+        }
+    }
+}
+
+impl fmt::Display for Author {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Person => f.write_str("a person"),
+            Self::Mcp { client } => write!(f, "a person's {client}"),
+            Self::Hook { .. } => f.write_str("a hook"),
+            Self::Agent { id, idea_id, .. } => match idea_id {
+                Some(idea) => write!(f, "{id} ({idea})"),
+                None => write!(f, "{id}"),
+            },
+            Self::Synthesis { .. } => f.write_str("the synthesis"),
+            Self::Check { .. } => f.write_str("a check"),
+        }
+    }
+}

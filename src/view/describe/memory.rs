@@ -1,0 +1,123 @@
+//! The lines of events about the memory that agents share.
+
+use super::text::title;
+use crate::domain::event::{
+    ClaimEffect, FactConfirmed, FactDisputed, FactPinned, FactWritten, Learned, MemoryRetracted,
+    MemoryShown, NotePut, NotesDropped,
+};
+use crate::domain::memory::NoteKey;
+use crate::domain::request::Author;
+
+/// Characters of a text that a line shows.
+const SHOWN: usize = 120;
+
+pub(super) fn learned(learned: &Learned) -> String {
+    let Learned {
+        id, agent, content, ..
+    } = learned;
+    let by = match (agent, &learned.evidence) {
+        (Some(agent), _) => agent.to_string(),
+        (None, Some(evidence)) => author(&evidence.author),
+        (None, None) => author(&Author::Person),
+    };
+    let what = title(content, SHOWN);
+    let Some(claimed) = &learned.claim else {
+        return format!("{by} learned ({id}): {what}");
+    };
+    let key = &claimed.key;
+    match claimed.effect {
+        ClaimEffect::Wrote => format!("{by} learned ({id}): [{key}] {what}"),
+        ClaimEffect::Confirmed => format!("{by} confirmed ({id}): [{key}] {what}"),
+        ClaimEffect::Disputed(_) => format!("{by} contradicts {key} ({id}): {what}"),
+    }
+}
+
+/// As it begins a line.
+fn author(author: &Author) -> String {
+    match author.agent() {
+        Some(agent) => agent.to_string(),
+        None => author.to_string(),
+    }
+}
+
+pub(super) fn fact_written(written: &FactWritten) -> String {
+    let FactWritten {
+        key,
+        version,
+        value,
+        evidence,
+        ..
+    } = written;
+    let by = author(&evidence.author);
+    format!(
+        "{by} wrote {key} (version {version}): {}",
+        title(value, SHOWN)
+    )
+}
+
+pub(super) fn fact_confirmed(confirmed: &FactConfirmed) -> String {
+    let FactConfirmed {
+        key,
+        version,
+        evidence,
+    } = confirmed;
+    format!(
+        "{} confirmed {key} (version {version})",
+        author(&evidence.author)
+    )
+}
+
+pub(super) fn fact_disputed(disputed: &FactDisputed) -> String {
+    let by = author(&disputed.evidence.author);
+    let key = &disputed.key;
+    match &disputed.value {
+        Some(value) => format!("{by} contradicts {key}: {}", title(value, SHOWN)),
+        None => format!("{by} says that {key} is wrong"),
+    }
+}
+
+pub(super) fn fact_pinned(pinned: &FactPinned) -> String {
+    let FactPinned { key, on } = pinned;
+    if *on {
+        format!("{key} was pinned")
+    } else {
+        format!("{key} is no longer pinned")
+    }
+}
+
+pub(super) fn retracted(retracted: &MemoryRetracted) -> String {
+    let by = author(&retracted.by);
+    let key = retracted.key.as_ref().map(ToString::to_string);
+    let what = retracted.learning.clone().or(key).unwrap_or_default();
+    match &retracted.why {
+        Some(why) => format!("{by} took back {what}: {}", title(why, SHOWN)),
+        None => format!("{by} took back {what}"),
+    }
+}
+
+pub(super) fn note_put(put: &NotePut) -> String {
+    let NotePut { key, title, by, .. } = put;
+    format!("{} wrote the note {key}: {title}", author(by))
+}
+
+pub(super) fn notes_dropped(dropped: &NotesDropped) -> String {
+    let keys: Vec<&str> = dropped.keys.iter().map(NoteKey::as_str).collect();
+    let keys = keys.join(", ");
+    match &dropped.by {
+        Some(by) => format!("{} dropped the note {keys}", author(by)),
+        None => format!("notes expired: {keys}"),
+    }
+}
+
+pub(super) fn shown(shown: &MemoryShown) -> String {
+    let MemoryShown {
+        agent, items, held, ..
+    } = shown;
+    if *held {
+        return format!("{agent} is shown nothing of the memory, as memory.holdout says");
+    }
+    match items.len() {
+        1 => format!("{agent} was shown 1 item of the memory"),
+        count => format!("{agent} was shown {count} items of the memory"),
+    }
+}
