@@ -41,6 +41,7 @@ fn launch(
         identity: None,
         own_program: "/bin/swarm".into(),
         talk,
+        memory: None,
     })
 }
 

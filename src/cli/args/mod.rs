@@ -9,8 +9,8 @@ use clap::{Parser, Subcommand};
 
 use super::commands::{
     agent, attach, checkpoint, clean, completions, config, demo, doctor, events, hooks, idea, init,
-    log, man, memory, merge, open, pause, replay, report, rollback, service, start, status, stop,
-    undo, wait,
+    log, man, mcp, memory, merge, open, pause, replay, report, rollback, service, start, status,
+    stop, undo, wait,
 };
 use super::error::EXIT_CODES;
 use global::Global;
@@ -86,6 +86,8 @@ pub enum Verb {
     /// Show what agents have learned.
     #[command(subcommand)]
     Memory(memory::Memory),
+    /// Serve the memory to an agent's program, as tools of the Model Context Protocol.
+    Mcp(mcp::Mcp),
     /// Summarize what happened: landed, failed, waiting, stuck, spent.
     Report(report::Report),
     /// Show what happened, newest last: a line for each thing that matters to you.
@@ -213,7 +215,7 @@ mod tests {
             agent show, agent logs, agent stop, agent redirect, agent say, pause, resume, merge \
             list, merge diff, merge approve, merge reject, merge retry, merge resolve, merge \
             target, checkpoint create, checkpoint list, checkpoint show, checkpoint delete, \
-            rollback, undo, hooks list, hooks run, hooks approve, memory log, report, log, events, \
+            rollback, undo, hooks list, hooks run, hooks approve, memory log, mcp, report, log, events, \
             replay, wait, config show, config get, \
             config set, config check, config schema, config trust-git, doctor, \
             clean, service install, service uninstall, completions, man";
