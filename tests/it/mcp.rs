@@ -229,7 +229,10 @@ fn use_each_tool(server: &mut Server) {
     assert_eq!(conflict["current"]["version"], 1, "{conflict:#}");
     assert_eq!(conflict["current"]["value"], "The API listens on 8080");
     let version = conflict["current"]["version"].as_u64().unwrap();
-    assert_eq!(server.ok("fact_write", write(version, "9090"))["version"], 2);
+    assert_eq!(
+        server.ok("fact_write", write(version, "9090"))["version"],
+        2
+    );
     let about = json!({"key": "api.port", "version": 2, "evidence": []});
     assert_eq!(server.ok("fact_confirm", about.clone())["status"], "active");
     let mut other = about;
@@ -237,10 +240,16 @@ fn use_each_tool(server: &mut Server) {
     let disputed = server.ok("fact_dispute", other);
     assert_eq!(disputed["status"], "contradicted", "{disputed}");
     let fact = server.ok("fact_get", json!({"key": "api.port"}));
-    assert_eq!((&fact["version"], &fact["value"]), (&json!(3), &json!("9090")));
+    assert_eq!(
+        (&fact["version"], &fact["value"]),
+        (&json!(3), &json!("9090"))
+    );
     assert_eq!(fact["claims"][0]["value"], "7070", "{fact:#}");
     assert_eq!(fact["history"].as_array().unwrap().len(), 1, "{fact:#}");
-    let hits = server.ok("memory_search", json!({"query": "protoc build", "limit": 5}));
+    let hits = server.ok(
+        "memory_search",
+        json!({"query": "protoc build", "limit": 5}),
+    );
     assert_eq!(hits["hits"][0]["ref"], learning, "{hits:#}");
     let log = server.ok("memory_log", json!({"kind": "factWritten"}));
     assert_eq!(log["events"].as_array().unwrap().len(), 2, "{log:#}");
@@ -259,7 +268,10 @@ fn use_scratchpad(server: &mut Server) {
     let put = json!({"key": "tasks/auth.md", "content": "1. tokens\n2. tests\n", "keep": true});
     let version = server.ok("scratch_put", put)["version"].clone();
     let note = server.ok("scratch_get", json!({"key": "tasks/auth.md"}));
-    assert_eq!(note["notes"][0]["content"], "1. tokens\n2. tests\n", "{note:#}");
+    assert_eq!(
+        note["notes"][0]["content"], "1. tokens\n2. tests\n",
+        "{note:#}"
+    );
     assert_eq!(note["notes"][0]["version"], version, "{note:#}");
     let listed = server.ok("scratch_get", json!({"prefix": "tasks/"}));
     assert_eq!(listed["notes"].as_array().unwrap().len(), 1, "{listed:#}");
@@ -267,7 +279,10 @@ fn use_scratchpad(server: &mut Server) {
     let conflict = server.call("scratch_put", stale).unwrap_err();
     assert_eq!(conflict["code"], "NOTE_CONFLICT", "{conflict:#}");
     assert_eq!(conflict["current"]["version"], version, "{conflict:#}");
-    server.ok("scratch_put", json!({"key": "tasks/auth.md", "content": null}));
+    server.ok(
+        "scratch_put",
+        json!({"key": "tasks/auth.md", "content": null}),
+    );
     let gone = server.ok("scratch_get", json!({"prefix": ""}));
     assert_eq!(gone["notes"], json!([]), "{gone:#}");
 }
@@ -310,9 +325,13 @@ fn a_person_sees_which_program_of_theirs_wrote() {
 fn what_cannot_be_done_is_an_answer_and_what_cannot_be_called_is_an_error() {
     let sandbox = quiet();
     let mut server = Server::start(&sandbox);
-    let refused = server.call("fact_get", json!({"key": "no.such"})).unwrap_err();
+    let refused = server
+        .call("fact_get", json!({"key": "no.such"}))
+        .unwrap_err();
     assert_eq!(refused["code"], "FACT_UNKNOWN", "{refused:#}");
-    let refused = server.call("fact_get", json!({"key": "No Such"})).unwrap_err();
+    let refused = server
+        .call("fact_get", json!({"key": "No Such"}))
+        .unwrap_err();
     assert_eq!(refused["code"], "KEY_INVALID", "{refused:#}");
     let local = json!({"content": "x", "local": true});
     let refused = server.call("learn", local).unwrap_err();
@@ -340,7 +359,10 @@ fn the_daemon_may_be_killed_and_started_between_two_calls() {
             json!({"key": "round", "value": format!("it is {version}"),
                 "expectedVersion": version, "evidence": []})
         };
-        assert_eq!(server.ok("fact_write", write(2 * round))["version"], 2 * round + 1);
+        assert_eq!(
+            server.ok("fact_write", write(2 * round))["version"],
+            2 * round + 1
+        );
         daemon.kill();
         let written = server.ok("fact_write", write(2 * round + 1));
         assert_eq!(written["version"], 2 * round + 2);
@@ -392,7 +414,10 @@ fn many_servers_count_one_fact_up_and_lose_nothing() {
         writers.into_iter().map(|it| it.join().unwrap()).sum()
     });
     let total = WRITERS * times;
-    println!("{total} increments and {conflicts} conflicts in {:?}", start.elapsed());
+    println!(
+        "{total} increments and {conflicts} conflicts in {:?}",
+        start.elapsed()
+    );
     let mut server = Server::start(&sandbox);
     let fact = server.ok("fact_get", json!({"key": "count"}));
     assert_eq!(fact["version"], total, "{fact:#}");

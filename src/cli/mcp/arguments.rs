@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::tools::ToolName;
+use super::tools::{MAX_HITS, ToolName};
 
 /// A call with its arguments.
 #[derive(Debug, PartialEq)]
@@ -111,10 +111,10 @@ impl Call {
     /// The call of `tool` with these arguments, or what is wrong with them.
     pub(super) fn parse(tool: ToolName, arguments: Map<String, Value>) -> Result<Self, String> {
         match tool {
-            ToolName::MemorySearch => parse(tool, arguments).map(Self::Search),
+            ToolName::MemorySearch => parse(tool, arguments).and_then(Search::checked),
             ToolName::FactGet => parse(tool, arguments).map(Self::GetFact),
             ToolName::MemoryLog => parse(tool, arguments).map(Self::Log),
-            ToolName::ScratchGet => parse(tool, arguments).map(Self::GetNotes),
+            ToolName::ScratchGet => parse(tool, arguments).and_then(GetNotes::checked),
             ToolName::Learn => parse(tool, arguments).map(Self::Learn),
             ToolName::FactWrite => parse(tool, arguments).map(Self::WriteFact),
             ToolName::FactConfirm => parse(tool, arguments).map(Self::ConfirmFact),
@@ -124,9 +124,33 @@ impl Call {
     }
 }
 
+impl Search {
+    fn checked(self) -> Result<Call, String> {
+        match self.limit {
+            Some(limit) if !(1..=MAX_HITS).contains(&limit) => Err(bad(
+                ToolName::MemorySearch,
+                format!("`limit` is {limit}; 1 to {MAX_HITS} are allowed"),
+            )),
+            _ => Ok(Call::Search(self)),
+        }
+    }
+}
+
+impl GetNotes {
+    fn checked(self) -> Result<Call, String> {
+        if self.key.is_some() == self.prefix.is_some() {
+            return Err(bad(ToolName::ScratchGet, "name one of `key` and `prefix`"));
+        }
+        Ok(Call::GetNotes(self))
+    }
+}
+
+fn bad(tool: ToolName, why: impl std::fmt::Display) -> String {
+    format!("bad arguments for `{}`: {why}", tool.name())
+}
+
 fn parse<T: DeserializeOwned>(tool: ToolName, arguments: Map<String, Value>) -> Result<T, String> {
-    serde_json::from_value(Value::Object(arguments))
-        .map_err(|error| format!("bad arguments for `{}`: {error}", tool.name()))
+    serde_json::from_value(Value::Object(arguments)).map_err(|error| bad(tool, error))
 }
 
 #[cfg(test)]
@@ -155,6 +179,11 @@ mod tests {
                 .iter()
                 .map(|(name, schema)| (name.clone(), example(schema)))
                 .collect();
+            let all = match tool {
+                // Either, not both.
+                ToolName::ScratchGet => all.into_iter().take(1).collect(),
+                _ => all,
+            };
             assert!(Call::parse(*tool, all.clone()).is_ok(), "{tool:?}");
             let required: Vec<&str> = schema["required"]
                 .as_array()
@@ -162,7 +191,7 @@ mod tests {
                 .iter()
                 .filter_map(Value::as_str)
                 .collect();
-            for name in properties.keys() {
+            for name in all.keys().filter(|_| *tool != ToolName::ScratchGet) {
                 let mut fewer = all.clone();
                 fewer.remove(name);
                 let reads = Call::parse(*tool, fewer);
@@ -175,6 +204,25 @@ mod tests {
             assert!(error.contains("unknown field `more`"), "{error}");
             assert!(error.contains(tool.name()), "{error}");
             assert!(properties.keys().all(|name| error.contains(name.as_str())));
+        }
+    }
+
+    #[test]
+    fn values_out_of_range_are_errors() {
+        let read = |tool, arguments: Value| {
+            let arguments = arguments.as_object().unwrap().clone();
+            Call::parse(tool, arguments).map(drop)
+        };
+        for limit in [0, 21] {
+            let error = read(
+                ToolName::MemorySearch,
+                json!({"query": "x", "limit": limit}),
+            );
+            assert!(error.unwrap_err().contains("1 to 20"));
+        }
+        for arguments in [json!({}), json!({"key": "a", "prefix": "b"})] {
+            let error = read(ToolName::ScratchGet, arguments).unwrap_err();
+            assert!(error.contains("one of `key` and `prefix`"), "{error}");
         }
     }
 

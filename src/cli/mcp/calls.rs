@@ -3,18 +3,27 @@
 //! Invariant: a change carries a fresh operation id and is sent again only under the same id, so it
 //! happens once even if the daemon dies before it answers.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::arguments::{self, Call};
 use crate::cli::access::with_access;
 use crate::cli::error::CliError;
+use crate::cli::json::number;
 use crate::cli::repo::Repo;
+use crate::daemon::memory::finder::Query;
 use crate::domain::command::Command;
-use crate::domain::ids::ProfileName;
+use crate::domain::ids::{AgentId, ProfileName};
 use crate::domain::memory::{
     BadKey, Claim, ConfirmFact, DisputeFact, FactKey, Learn, MemoryCommand, NoteKey, PutNote,
     Reference, WriteFact,
 };
+use crate::view::describe::Point;
+use crate::view::memory::{LogFilter, MEMORY_KINDS, SHOWN_HISTORY};
+
+/// Hits of a search that names no limit.
+const DEFAULT_HITS: usize = 8;
+/// Most events of one answer.
+const MAX_EVENTS: usize = 50;
 
 /// Who calls.
 #[derive(Debug, Clone)]
@@ -28,15 +37,68 @@ pub(super) struct Caller {
 /// The answer to a call, as the client's model reads it.
 pub(super) fn carry_out(repo: &Repo, caller: &Caller, call: Call) -> Result<Value, CliError> {
     match call {
-        Call::Search(_) | Call::GetFact(_) | Call::Log(_) | Call::GetNotes(_) => {
-            Err(CliError::refused("later"))
+        Call::Search(call) => search(repo, &call),
+        Call::GetFact(call) => {
+            let key = fact_key(call.key)?;
+            with_access(repo, |access| access.fact(&key, None, SHOWN_HISTORY))
         }
+        Call::Log(call) => log(repo, call),
+        Call::GetNotes(call) => notes(repo, call),
         Call::Learn(call) => change(repo, caller, learn(caller, call)?),
         Call::WriteFact(call) => change(repo, caller, write_fact(call)?),
         Call::ConfirmFact(call) => change(repo, caller, confirm_fact(call)?),
         Call::DisputeFact(call) => change(repo, caller, dispute_fact(call)?),
         Call::PutNote(call) => change(repo, caller, put_note(call)?),
     }
+}
+
+fn search(repo: &Repo, call: &arguments::Search) -> Result<Value, CliError> {
+    let query = Query {
+        text: &call.query,
+        limit: call.limit.unwrap_or(DEFAULT_HITS),
+        all: false,
+    };
+    with_access(repo, |access| access.search(&query))
+}
+
+/// The first events that fit, and where to go on.
+fn log(repo: &Repo, call: arguments::Log) -> Result<Value, CliError> {
+    if let Some(kind) = call.kind.as_deref().filter(|it| !MEMORY_KINDS.contains(it)) {
+        let kinds = MEMORY_KINDS.join(", ");
+        return Err(CliError::refused(format!(
+            "`{}` is not a kind of event about the memory",
+            kind.escape_debug()
+        ))
+        .hint(format!("the kinds are {kinds}")));
+    }
+    let agent = call.agent.map(|agent| agent.parse::<AgentId>());
+    let since = call.since.unwrap_or_default();
+    let filter = LogFilter {
+        since: Some(Point::Seq(since)),
+        until: None,
+        agent: agent
+            .transpose()
+            .map_err(|error| CliError::refused(error.to_string()))?,
+        kind: call.kind,
+    };
+    let mut events = with_access(repo, |access| access.memory_log(&filter))?;
+    events.truncate(MAX_EVENTS);
+    let next = events.last().map_or(since, |event| number(event, "seq"));
+    Ok(json!({ "events": events, "next": next }))
+}
+
+fn notes(repo: &Repo, call: arguments::GetNotes) -> Result<Value, CliError> {
+    let notes = match call.key {
+        Some(key) => {
+            let key = note_key(key)?;
+            json!([with_access(repo, |access| access.note(&key))?])
+        }
+        None => {
+            let prefix = call.prefix.unwrap_or_default();
+            with_access(repo, |access| access.notes(&prefix))?
+        }
+    };
+    Ok(json!({ "notes": notes }))
 }
 
 fn change(repo: &Repo, caller: &Caller, command: MemoryCommand) -> Result<Value, CliError> {

@@ -26,6 +26,9 @@ pub(super) enum ToolName {
     ScratchPut,
 }
 
+/// Most hits of one search.
+pub(super) const MAX_HITS: usize = 20;
+
 /// Where the evidence of a write comes from.
 const EVIDENCE: &str = "Learning ids or event seqs; [] if you saw it yourself";
 const FACT_KEY: &str = "Like api.port";
@@ -131,7 +134,7 @@ impl ToolName {
             Self::MemorySearch => (
                 json!({
                     "query": text("A few words"),
-                    "limit": {"type": "integer", "minimum": 1, "maximum": 20},
+                    "limit": {"type": "integer", "minimum": 1, "maximum": MAX_HITS},
                 }),
                 &["query"],
             ),

@@ -191,8 +191,7 @@ impl Shared {
         let mut state = self.lock();
         let place = Place::of(&items, &state.said);
         let number = state.asked.len();
-        let aside =
-            dialect.tools(body).is_empty() && place.steps.iter().any(Step::calls);
+        let aside = dialect.tools(body).is_empty() && place.steps.iter().any(Step::calls);
         state.asked.push(Asked {
             id: format!("stub{number:06}"),
             dialect,
