@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use super::error::{CliError, Kind};
 use super::json::to_value;
 use super::repo::Repo;
+use super::speaker;
 use crate::api::DaemonFile;
 use crate::daemon::actor::handle::Accepted;
 use crate::daemon::checkpoints::list;
@@ -23,6 +24,7 @@ use crate::daemon::{Paths, clean, hooks, offline};
 use crate::domain::command::Command;
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId};
 use crate::domain::rejection::Rejection;
+use crate::domain::request::Request;
 use crate::domain::state::{IdeaStatus, State};
 use crate::domain::time::Timestamp;
 use crate::view::{self, Outside, TargetNow};
@@ -259,7 +261,12 @@ impl Access {
         match self {
             Self::Daemon(daemon) => daemon.execute(command),
             Self::Offline(paths) => {
-                let mut answer = answer(&offline::execute(paths, &command.clone().into())?);
+                let request = Request {
+                    by: speaker::author(paths)?,
+                    operation: None,
+                    command: command.clone(),
+                };
+                let mut answer = answer(&offline::execute(paths, &request)?);
                 let state = offline::read(paths)?;
                 let note = if let Command::EditIdea { id, .. } = command {
                     view::edited(&state, id)

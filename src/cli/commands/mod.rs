@@ -39,9 +39,11 @@ use clap::CommandFactory as _;
 use super::args::{Cli, Verb};
 use super::context::Context;
 use super::error::CliError;
+use super::speaker;
 
 /// Runs the command.
 pub fn run(verb: Verb, context: &mut Context) -> Result<(), CliError> {
+    speaker::admit(&verb, context)?;
     match verb {
         Verb::Init(args) => init::run(&args, context),
         Verb::Demo(args) => demo::run(&args, context),
