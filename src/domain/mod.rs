@@ -13,6 +13,7 @@
 //! | [`signal`], [`session`] | what an agent's program signals, and the conversation it resumes |
 //! | [`usage`], [`verdict`] | what it uses, and what it reports of its own end |
 //! | [`hook`], [`settings`] | a person's programs; the settings that decisions use |
+//! | [`secrets`] | text that has the shape of a secret, and what it becomes |
 //! | [`ids`], [`time`] | names and points in time, checked when created |
 //!
 //! Invariant: nothing here touches files, processes, git, the clock or randomness; time and new ids
@@ -32,6 +33,7 @@ pub mod outcome;
 pub mod rejection;
 pub mod retention;
 pub mod scheduling;
+pub mod secrets;
 pub mod session;
 pub mod settings;
 pub mod signal;
