@@ -4,6 +4,7 @@
 //! certainly had no effect.
 
 pub mod ids;
+mod memory;
 mod memory_requests;
 pub mod remote;
 pub mod temporary_daemon;
@@ -172,7 +173,7 @@ impl Access {
         }
     }
 
-    /// `memory log --json`.
+    /// `memory learnings --json`.
     pub fn learnings(&mut self) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.get("learnings"),
@@ -259,7 +260,11 @@ impl Access {
         match self {
             Self::Daemon(daemon) => daemon.execute(command),
             Self::Offline(paths) => {
-                let mut answer = answer(&offline::execute(paths, &command.clone().into())?);
+                let accepted = offline::execute(paths, &command.clone().into())?;
+                if let Command::Memory(command) = command {
+                    return memory::answer(paths, command, &accepted);
+                }
+                let mut answer = answer(&accepted);
                 let state = offline::read(paths)?;
                 let note = if let Command::EditIdea { id, .. } = command {
                     view::edited(&state, id)
