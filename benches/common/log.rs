@@ -9,7 +9,7 @@ use swarm::domain::decide;
 use swarm::domain::effect::{self, Effect, Purpose, Saved};
 use swarm::domain::event::{Event, Mark};
 use swarm::domain::evolve::evolve;
-use swarm::domain::ids::{IdeaId, Oid, ProfileName};
+use swarm::domain::ids::{IdeaId, Oid, ProfileName, RunId};
 use swarm::domain::observation::{Observation, RunEnd, RunEndKind};
 use swarm::domain::outcome::{
     BuildMergeOutcome, InboxArchived, LandOutcome, Outcome, SaveWorkOutcome, SealOutcome,
@@ -107,6 +107,55 @@ impl Maker {
             self.add()?;
         }
         Ok(())
+    }
+
+    /// Lets agents say these sentences as learnings for all, each by the agent of this number, of
+    /// which there are three. For each sentence the id of the learning that it became or that it
+    /// adds to; `None` if this agent had said it already.
+    pub fn learn(&mut self, sentences: &[(usize, &str)]) -> Result<Vec<Option<String>>> {
+        let runs = self.iterations()?;
+        let mut ids = Vec::new();
+        for (at, (agent, sentence)) in sentences.iter().enumerate() {
+            let seen = Observation::SignalSeen {
+                run: runs[agent % runs.len()].clone(),
+                offset: at as u64,
+                signal: Signal::LearningGlobal((*sentence).to_owned()),
+            };
+            let events = decide::observation(&self.state, &seen, self.now);
+            ids.push(events.iter().find_map(|event| match event {
+                Event::Learned(learned) => Some(learned.id.clone()),
+                _ => None,
+            }));
+            self.fold(events)?;
+        }
+        Ok(ids)
+    }
+
+    /// The runs of three iterations that have begun.
+    fn iterations(&mut self) -> Result<Vec<RunId>> {
+        loop {
+            let iteration = |effect: &Effect| match effect {
+                Effect::Run(effect::Run { run, purpose, .. })
+                    if matches!(purpose, Purpose::Iteration { .. }) =>
+                {
+                    Some(run.clone())
+                }
+                _ => None,
+            };
+            let runs: Vec<RunId> = self.state.outbox.values().filter_map(iteration).collect();
+            if runs.len() == 3 {
+                for run in &runs {
+                    self.observe(&Observation::RunStarted {
+                        run: run.clone(),
+                        pid: 4_000,
+                        adapter: "command".to_owned(),
+                        resumed: false,
+                    })?;
+                }
+                return Ok(runs);
+            }
+            self.turn()?;
+        }
     }
 
     /// Writes what waits; the end of the log.

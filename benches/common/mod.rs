@@ -7,6 +7,7 @@
 #![allow(dead_code)]
 
 pub mod daemon;
+pub mod facts;
 pub mod log;
 pub mod repo;
 pub mod samples;

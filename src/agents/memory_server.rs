@@ -56,13 +56,6 @@ impl MemoryServer {
         json!({ "mcpServers": { NAME: server } })
     }
 
-    /// A settings file as Gemini CLI reads it.
-    pub fn for_gemini(&self) -> Value {
-        let mut server = self.plain();
-        server["trust"] = true.into();
-        json!({ "mcpServers": { NAME: server } })
-    }
-
     fn plain(&self) -> Value {
         json!({
             "command": self.program,

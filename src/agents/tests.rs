@@ -90,10 +90,6 @@ fn each_program_is_told_of_the_memory_in_its_own_way() {
     );
     // A profile's own settings come later, so they win.
     assert!(line.ends_with(r#"approval_mode="approve" -x -"#), "{line}");
-    let gemini = launch_with_memory(AdapterKind::Gemini, &none);
-    let variable = OsStr::new("GEMINI_CLI_SYSTEM_DEFAULTS_PATH");
-    assert_eq!(gemini.env[variable], "/runs/r-1/gemini-defaults.json");
-    assert_eq!(gemini.files[0].0, "gemini-defaults.json");
     let opencode = launch_with_memory(AdapterKind::Opencode, &none);
     let config = &opencode.env[OsStr::new("OPENCODE_CONFIG_CONTENT")];
     assert!(config.to_str().unwrap().contains("/bin/swarm"));
@@ -102,9 +98,9 @@ fn each_program_is_told_of_the_memory_in_its_own_way() {
     for (launch, has) in [
         (claude, true),
         (codex, true),
-        (gemini, true),
         (opencode, true),
         (acp, true),
+        (launch_with_memory(AdapterKind::Gemini, &none), false),
         (launch_with_memory(AdapterKind::Command, &none), false),
     ] {
         assert_eq!(launch.has_memory_tools, has, "{:?}", launch.started.adapter);
@@ -114,10 +110,6 @@ fn each_program_is_told_of_the_memory_in_its_own_way() {
 #[test]
 fn what_a_machine_configured_for_its_programs_is_not_replaced() {
     let own = |name: &str, value: &str| [(name.into(), value.into())].into();
-    let variable = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH";
-    let gemini = launch_with_memory(AdapterKind::Gemini, &own(variable, "/etc/mine.json"));
-    assert_eq!(gemini.env[OsStr::new(variable)], "/etc/mine.json");
-    assert!(!gemini.has_memory_tools);
     let variable = "OPENCODE_CONFIG_CONTENT";
     let opencode = launch_with_memory(AdapterKind::Opencode, &own(variable, "{} // mine"));
     assert_eq!(opencode.env[OsStr::new(variable)], "{} // mine");

@@ -20,7 +20,7 @@ use serde_json::Value;
 use tokio::net::UnixStream;
 
 use super::error::ErrorBody;
-use super::sender::{RUN, named_run};
+use super::sender::{MCP_CLIENT, OPERATION, Origin, RUN, named_run};
 use super::server::daemon_file::DaemonFile;
 use super::server::peer;
 use super::types::JUDGEMENT_TIMEOUT;
@@ -83,6 +83,8 @@ pub enum ClientError {
         details: String,
         /// What to do next.
         suggestions: Vec<String>,
+        /// What is there instead of what the request expected.
+        current: Option<Box<Value>>,
     },
     /// The daemon is running but does not answer. A change may have taken effect or not.
     #[error("the daemon (pid {pid}) has not answered within {} s", limit.as_secs())]
@@ -104,6 +106,7 @@ pub struct Client {
     idle: Mutex<Vec<(Sender, Instant)>>,
     /// The run that the environment names.
     run: Option<RunId>,
+    origin: Origin,
 }
 
 type Sender = SendRequest<Full<Bytes>>;
@@ -122,7 +125,17 @@ impl Client {
         let sender = open(&daemon.socket).await?;
         let idle = Mutex::new(vec![(sender, Instant::now())]);
         let run = named_run(state_dir);
-        Ok(Self { daemon, idle, run })
+        Ok(Self {
+            daemon,
+            idle,
+            run,
+            origin: Origin::default(),
+        })
+    }
+
+    /// Where the changes that follow come from.
+    pub fn set_origin(&mut self, origin: Origin) {
+        self.origin = origin;
     }
 
     /// The daemon's file.
@@ -234,6 +247,12 @@ impl Client {
         if let Some(run) = &self.run {
             request = request.header(RUN, run.as_str());
         }
+        if let Some(client) = &self.origin.client {
+            request = request.header(MCP_CLIENT, encode(client));
+        }
+        if let Some(operation) = &self.origin.operation {
+            request = request.header(OPERATION, operation.as_str());
+        }
         request
             .body(Full::new(Bytes::from(body)))
             .map_err(|error| ClientError::Io(io::Error::new(io::ErrorKind::InvalidInput, error)))
@@ -254,6 +273,7 @@ impl Client {
                 message: body.error.message,
                 details: body.error.details,
                 suggestions: body.error.suggestions,
+                current: body.error.current.map(Box::new),
             },
             Err(_) => broken(format!("the daemon answered {status} without saying why")),
         };

@@ -4,6 +4,7 @@
 //! carry out. `files` reads and writes `.swarm/`; `offline` reads and changes the state without a
 //! daemon. `preflight` checks programs, `clean` frees space, `repair` repairs a damaged state,
 //! `review` shows finished work.
+//! `memory` selects what agents get to see of the shared memory.
 //! `error` has the errors of all of these, `testkit` an actor's double for tests.
 //! Invariant: an event is on disk before anything follows from it; no driver touches the state.
 
@@ -15,6 +16,7 @@ pub mod error;
 pub mod files;
 pub mod hooks;
 pub mod lifecycle;
+pub mod memory;
 pub mod offline;
 pub mod preflight;
 pub mod repair;

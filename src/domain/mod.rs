@@ -15,6 +15,7 @@
 //! | [`memory`] | what agents know together: learnings, facts, notes |
 //! | [`usage`], [`verdict`] | what it uses, and what it reports of its own end |
 //! | [`hook`], [`settings`] | a person's programs; the settings that decisions use |
+//! | [`secrets`] | text that has the shape of a secret, and what it becomes |
 //! | [`ids`], [`time`] | names and points in time, checked when created |
 //!
 //! Invariant: nothing here touches files, processes, git, the clock or randomness; time and new ids
@@ -36,6 +37,7 @@ pub mod rejection;
 pub mod request;
 pub mod retention;
 pub mod scheduling;
+pub mod secrets;
 pub mod session;
 pub mod settings;
 pub mod signal;

@@ -1,7 +1,8 @@
 //! The adapter `gemini`: Gemini CLI without its interface, with a stream of JSON lines.
 //!
 //! Invariant: each run is one turn, with the prompt on standard input and a conversation id that
-//! swarm chose. A profile's `args` cannot change the output format.
+//! swarm chose. A profile's `args` cannot change the output format. It takes a server of tools only
+//! from files of the user, the repository or the machine, so its agents get no tools for the memory.
 
 mod failure_cause;
 mod reader;
@@ -78,17 +79,6 @@ static ABOUT: ProgramInfo = ProgramInfo {
 /// Options in a profile's `args` that set the agent's permissions, and replace the default one.
 const PERMISSIONS: &[&str] = &["--yolo", "-y", "--approval-mode"];
 
-/// Variable with the path of settings that the user's own override, and the file that is read
-/// where it is not set.
-const DEFAULTS: &str = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH";
-const DEFAULTS_FILE: &str = if cfg!(target_os = "macos") {
-    "/Library/Application Support/GeminiCli/system-defaults.json"
-} else {
-    "/etc/gemini-cli/system-defaults.json"
-};
-/// File of the run's directory that names the server of the memory's tools.
-const SERVERS: &str = "gemini-defaults.json";
-
 /// Variables that contain a login, or that select another provider with its own logins.
 const LOGINS: &[&str] = &[
     "GEMINI_API_KEY",
@@ -122,13 +112,6 @@ impl Adapter for GeminiAdapter {
         launch.started.records = home(&launch.env).map(|home| home.join("tmp"));
         // Else it runs in a process below its own, and does not hear that it is to end.
         launch.unless_set("GEMINI_CLI_NO_RELAUNCH", "true");
-        // There is one file of defaults, so those of the machine come first.
-        let has_defaults =
-            set(&launch.env, DEFAULTS).is_some() || Path::new(DEFAULTS_FILE).exists();
-        if let Some(memory) = context.memory.as_ref().filter(|_| !has_defaults) {
-            launch.env.insert(DEFAULTS.into(), memory.file(SERVERS));
-            launch.add_memory_file(SERVERS, &memory.for_gemini());
-        }
         Ok(launch)
     }
 

@@ -4,6 +4,7 @@
 //! certainly had no effect.
 
 pub mod ids;
+mod memory;
 mod memory_requests;
 pub mod remote;
 pub mod temporary_daemon;
@@ -17,7 +18,7 @@ use super::error::{CliError, Kind};
 use super::json::to_value;
 use super::repo::Repo;
 use super::speaker;
-use crate::api::DaemonFile;
+use crate::api::{DaemonFile, Origin};
 use crate::daemon::actor::handle::Accepted;
 use crate::daemon::checkpoints::list;
 use crate::daemon::{Paths, clean, hooks, offline};
@@ -174,7 +175,7 @@ impl Access {
         }
     }
 
-    /// `memory log --json`.
+    /// `memory learnings --json`.
     pub fn learnings(&mut self) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.get("learnings"),
@@ -258,15 +259,28 @@ impl Access {
     /// Executes a command. The answer has the `seq` of its last event and, for a new idea, its
     /// `id`.
     pub fn execute(&mut self, command: &Command) -> Result<Value, CliError> {
+        self.execute_for(&Origin::default(), command)
+    }
+
+    /// Executes a command that comes from elsewhere. Sent again as the same operation, it gets the
+    /// first answer.
+    pub fn execute_for(&mut self, origin: &Origin, command: &Command) -> Result<Value, CliError> {
         match self {
-            Self::Daemon(daemon) => daemon.execute(command),
+            Self::Daemon(daemon) => {
+                daemon.set_origin(origin.clone());
+                daemon.execute(command)
+            }
             Self::Offline(paths) => {
                 let request = Request {
-                    by: speaker::author(paths)?,
-                    operation: None,
+                    by: speaker::author(paths)?.through(origin.client.as_deref()),
+                    operation: origin.operation.clone(),
                     command: command.clone(),
                 };
-                let mut answer = answer(&offline::execute(paths, &request)?);
+                let accepted = offline::execute(paths, &request)?;
+                if let Command::Memory(command) = command {
+                    return memory::answer(paths, command, &accepted);
+                }
+                let mut answer = answer(&accepted);
                 let state = offline::read(paths)?;
                 let note = if let Command::EditIdea { id, .. } = command {
                     view::edited(&state, id)

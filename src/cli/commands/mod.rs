@@ -26,6 +26,7 @@ pub mod replay;
 pub mod report;
 pub mod review;
 pub mod rollback;
+pub mod scratch;
 pub mod service;
 mod several;
 pub mod start;
@@ -60,6 +61,7 @@ pub fn run(verb: Verb, context: &mut Context) -> Result<(), CliError> {
         Verb::Hooks(verb) => hooks::run(&verb, context),
         Verb::Memory(verb) => memory::run(&verb, context),
         Verb::Mcp(args) => mcp::run(args, context),
+        Verb::Scratch(verb) => scratch::run(verb, context),
         Verb::Report(args) => report::run(&args, context),
         Verb::Log(args) => log::run(&args, context),
         Verb::Events(args) => events::run(&args, context),

@@ -6,6 +6,8 @@
 use serde_json::{Value, json};
 
 use super::arguments::{self, Call};
+use crate::api::Origin;
+use crate::cli::access::remote::NO_ANSWER;
 use crate::cli::access::with_access;
 use crate::cli::error::CliError;
 use crate::cli::json::number;
@@ -24,6 +26,9 @@ use crate::view::memory::{LogFilter, MEMORY_KINDS, SHOWN_HISTORY};
 const DEFAULT_HITS: usize = 8;
 /// Most events of one answer.
 const MAX_EVENTS: usize = 50;
+
+/// Codes of a change that may have taken effect or not.
+const UNANSWERED: [&str; 2] = [NO_ANSWER, "UNKNOWN"];
 
 /// Who calls.
 #[derive(Debug, Clone)]
@@ -103,8 +108,16 @@ fn notes(repo: &Repo, call: arguments::GetNotes) -> Result<Value, CliError> {
 
 fn change(repo: &Repo, caller: &Caller, command: MemoryCommand) -> Result<Value, CliError> {
     let command = Command::Memory(command);
-    let _ = &caller.client;
-    with_access(repo, |access| access.execute(&command))
+    let operation = uuid::Uuid::new_v4().to_string().parse();
+    let origin = Origin {
+        client: caller.client.clone(),
+        operation: Some(operation.map_err(|error| CliError::refused(format!("{error}")))?),
+    };
+    let send = || with_access(repo, |access| access.execute_for(&origin, &command));
+    match send() {
+        Err(error) if UNANSWERED.contains(&error.stable_code()) => send(),
+        answer => answer,
+    }
 }
 
 fn learn(caller: &Caller, call: arguments::Learn) -> Result<MemoryCommand, CliError> {

@@ -13,6 +13,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::secrets::redact;
 use lexer::{Lexeme, Lexer};
 use quotes::Quotes;
 pub use quotes::shield;
@@ -21,8 +22,8 @@ pub use quotes::shield;
 pub const MAX_PAYLOAD: usize = 4096;
 
 /// A message from an agent to swarm. A payload is one line of plain text of at most [`MAX_PAYLOAD`]
-/// bytes, measured before control characters are neutralised, so it can be shown, logged and put
-/// into other prompts.
+/// bytes, measured before control characters are neutralised and secrets redacted, so it can be
+/// shown, logged and put into other prompts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Signal {
@@ -79,12 +80,13 @@ pub enum Item {
     Signal(Signal),
     /// Well-formed, but of an unknown type.
     Unknown {
-        /// The text in the tags, shortened, control characters neutralised.
+        /// The text in the tags, shortened, control characters neutralised, secrets redacted.
         text: String,
     },
     /// Malformed.
     Malformed {
-        /// The text after the opening tag, shortened, control characters neutralised.
+        /// The text after the opening tag, shortened, control characters neutralised, secrets
+        /// redacted.
         text: String,
         /// The flaw.
         why: Flaw,
@@ -249,8 +251,7 @@ fn parse(body: &[u8]) -> Item {
     if payload.len() > MAX_PAYLOAD {
         return malformed(body, Flaw::TooLong);
     }
-    signal(kind, neutral(&String::from_utf8_lossy(payload)))
-        .map_or_else(|why| malformed(body, why), Item::Signal)
+    signal(kind, harmless(payload)).map_or_else(|why| malformed(body, why), Item::Signal)
 }
 
 fn signal(kind: SignalKind, payload: String) -> Result<Signal, Flaw> {
@@ -283,14 +284,20 @@ fn malformed(body: &[u8], why: Flaw) -> Item {
     }
 }
 
-/// Enough of an untrusted text to recognise it in a log.
+/// Enough of an untrusted text to recognise it in a log. Cut last: half a secret has no shape.
 fn shortened(body: &[u8]) -> String {
     const SHOWN: usize = 80;
-    let mut text = neutral(&String::from_utf8_lossy(&body[..body.len().min(SHOWN)]));
-    if body.len() > SHOWN {
+    let mut text = harmless(body);
+    if let Some((end, _)) = text.char_indices().nth(SHOWN) {
+        text.truncate(end);
         text.push('…');
     }
     text
+}
+
+/// An untrusted text as one harmless line without secrets.
+fn harmless(text: &[u8]) -> String {
+    redact(&neutral(&String::from_utf8_lossy(text))).text
 }
 
 /// Turns text into one harmless line: whitespace controls become spaces; other controls and

@@ -85,6 +85,55 @@ fn malformed_signals_are_reported_with_their_flaw() {
 }
 
 #[test]
+fn secrets_in_payloads_are_redacted_and_offsets_stay() {
+    let key = format!("sk-ant-api03-{}", "aB3dE6gH9jK2".repeat(8));
+    for kind in SignalKind::ALL {
+        if kind == SignalKind::Progress {
+            continue;
+        }
+        let output = format!("x\n<swarm>{kind}:use {key} or\nless</swarm> <swarm>COMPLETE</swarm>");
+        let found = scan("", output.as_bytes());
+        let Item::Signal(signal) = &found[0].item else {
+            panic!("{found:?}")
+        };
+        let words = "use [redacted:anthropic-key] or less";
+        assert_eq!((signal.kind(), signal.words()), (kind, Some(words)));
+        let offsets: Vec<u64> = found.iter().map(|found| found.offset).collect();
+        let second = output.rfind("<swarm>").unwrap() as u64;
+        assert_eq!(offsets, [2, second]);
+    }
+}
+
+#[test]
+fn secrets_in_what_is_no_signal_are_redacted_before_the_cut() {
+    let token = format!("ghp_{}", "aB3dE6gH9jK2".repeat(3));
+    for output in [
+        format!("<swarm>DANCE:{} {token}</swarm>", "x".repeat(60)),
+        format!("<swarm>PROGRESS:{token}</swarm>"),
+        format!("<swarm>BLOCKED:{} {token}", "x".repeat(55)),
+    ] {
+        let (Item::Unknown { text } | Item::Malformed { text, .. }) = only_item(&output) else {
+            panic!("{output}")
+        };
+        assert!(text.contains("[redact"), "{text}");
+        assert!(!text.contains("ghp_"), "{text}");
+    }
+}
+
+/// As an agent prints it: its line ends are gone once the payload is one line.
+#[test]
+fn a_private_key_of_several_lines_is_redacted() {
+    let line = "aB3dE6gH9jK2".repeat(5);
+    let key = format!("-----BEGIN PRIVATE KEY-----\n{line}\n{line}\n-----END PRIVATE KEY-----");
+    assert_eq!(
+        only_item(&format!("<swarm>LEARNING_GLOBAL:sign with {key}</swarm>")),
+        Item::Signal(Signal::LearningGlobal(
+            "sign with [redacted:private-key]".into()
+        ))
+    );
+}
+
+#[test]
 fn a_payload_is_bounded() {
     let of = |len: usize| only_item(&format!("<swarm>BLOCKED:{}</swarm>", "x".repeat(len)));
     assert!(matches!(of(MAX_PAYLOAD), Item::Signal(_)));
