@@ -23,17 +23,26 @@ pub struct MemoryServer {
 }
 
 impl MemoryServer {
-    /// The server for a run whose files are in `folder`; `None` if a path is not UTF-8, which the
-    /// programs' configurations cannot express.
+    /// The server for a run of an agent of this profile. The run's files are in `folder`. `None` if
+    /// a path is not UTF-8, which the programs' configurations cannot express.
     pub fn new(
         program: &Path,
         repository: &Path,
-        profile: &str,
+        (agent, profile): (&str, &str),
         run: &str,
         folder: PathBuf,
     ) -> Option<Self> {
         folder.to_str()?;
-        let args = ["-C", repository.to_str()?, "mcp", "--profile", profile];
+        let repository = repository.to_str()?;
+        let args = [
+            "-C",
+            repository,
+            "mcp",
+            "--profile",
+            profile,
+            "--agent",
+            agent,
+        ];
         Some(Self {
             program: program.to_str()?.to_owned(),
             args: args.map(str::to_owned).to_vec(),
@@ -120,13 +129,28 @@ mod tests {
 
     fn server() -> MemoryServer {
         let (program, repository) = (Path::new("/bin/swarm"), Path::new("/my repo"));
-        MemoryServer::new(program, repository, "ed", "r-1", "/runs/r-1".into()).unwrap()
+        MemoryServer::new(
+            program,
+            repository,
+            ("ed-001", "ed"),
+            "r-1",
+            "/runs/r-1".into(),
+        )
+        .unwrap()
     }
 
     #[test]
     fn each_program_gets_the_same_command() {
         let server = server();
-        let words = ["-C", "/my repo", "mcp", "--profile", "ed"];
+        let words = [
+            "-C",
+            "/my repo",
+            "mcp",
+            "--profile",
+            "ed",
+            "--agent",
+            "ed-001",
+        ];
         let claude = &server.for_claude()["mcpServers"]["swarm"];
         assert_eq!(claude["args"], json!(words));
         assert_eq!(claude["env"], json!({"SWARM_RUN_ID": "r-1"}));
@@ -135,7 +159,7 @@ mod tests {
         assert_eq!(acp["args"], json!(words));
         let expected = [
             r#"mcp_servers.swarm.command="/bin/swarm""#,
-            r#"mcp_servers.swarm.args=["-C","/my repo","mcp","--profile","ed"]"#,
+            r#"mcp_servers.swarm.args=["-C","/my repo","mcp","--profile","ed","--agent","ed-001"]"#,
             r#"mcp_servers.swarm.env.SWARM_RUN_ID="r-1""#,
             r#"mcp_servers.swarm.default_tools_approval_mode="approve""#,
         ];
@@ -161,7 +185,13 @@ mod tests {
     fn a_path_that_is_not_text_has_no_server() {
         let odd = Path::new(OsStr::from_bytes(b"/\xff"));
         let new = |program, repository| {
-            MemoryServer::new(program, repository, "ed", "r-1", "/runs/r-1".into())
+            MemoryServer::new(
+                program,
+                repository,
+                ("ed-001", "ed"),
+                "r-1",
+                "/runs/r-1".into(),
+            )
         };
         assert_eq!(new(odd, Path::new("/r")), None);
         assert_eq!(new(Path::new("/bin/swarm"), odd), None);

@@ -61,7 +61,13 @@ fn launch_with_memory(kind: AdapterKind, inherited: &Environment) -> Launch {
             identity: None,
             own_program: program.into(),
             talk: Conversation::New("s-1".parse().unwrap()),
-            memory: MemoryServer::new(program, repository, "ed", "r-1", "/runs/r-1".into()),
+            memory: MemoryServer::new(
+                program,
+                repository,
+                ("ed-001", "ed"),
+                "r-1",
+                "/runs/r-1".into(),
+            ),
         })
         .unwrap()
 }

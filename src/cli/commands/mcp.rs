@@ -5,7 +5,7 @@ use clap::Args;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::mcp;
-use crate::domain::ids::ProfileName;
+use crate::domain::ids::{AgentId, ProfileName};
 
 /// `mcp`.
 #[derive(Debug, Args)]
@@ -20,9 +20,12 @@ pub struct Mcp {
     /// Profile that local learnings are for.
     #[arg(long, value_name = "NAME")]
     pub profile: Option<ProfileName>,
+    /// Agent whose prompts are known: answers say what changed since. Only swarm passes it.
+    #[arg(long, hide = true)]
+    pub agent: Option<AgentId>,
 }
 
 /// Runs the command.
 pub fn run(args: Mcp, context: &Context) -> Result<(), CliError> {
-    mcp::serve(context.repo()?, args.profile)
+    mcp::serve(context.repo()?, args.profile, args.agent)
 }

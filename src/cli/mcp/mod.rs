@@ -4,10 +4,11 @@
 //! call opens its own access to the state, so the daemon may end and start between two calls.
 //!
 //! `server` answers the protocol, `tools` describes the tools, `arguments` reads what a client
-//! passes, and `calls` carries a call out.
+//! passes, `calls` carries a call out, and `news` says what changed since the agent's prompt.
 
 mod arguments;
 mod calls;
+mod news;
 mod server;
 mod tools;
 
@@ -24,19 +25,24 @@ use tokio::sync::Notify;
 
 use super::error::CliError;
 use super::repo::Repo;
-use crate::domain::ids::ProfileName;
+use crate::domain::ids::{AgentId, ProfileName};
 use server::Server;
 
 /// How long calls under way may take once the input has ended.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
 
-/// Serves the tools until the input ends. `profile` is whom local learnings are for.
-pub fn serve(repo: Repo, profile: Option<ProfileName>) -> Result<(), CliError> {
+/// Serves the tools until the input ends. `profile` is whom local learnings are for, and `agent`
+/// whose prompts are known.
+pub fn serve(
+    repo: Repo,
+    profile: Option<ProfileName>,
+    agent: Option<AgentId>,
+) -> Result<(), CliError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| CliError::io("serve the tools", &error))?;
-    let served = runtime.block_on(serve_input(Server::new(repo, profile)));
+    let served = runtime.block_on(serve_input(Server::new(repo, profile, agent)));
     // A call that is not done by now has nobody to answer to.
     runtime.shutdown_background();
     served
@@ -51,8 +57,11 @@ async fn serve_input(server: Server) -> Result<(), CliError> {
     let serving = async {
         let running = match server.serve((input, tokio::io::stdout())).await {
             Ok(running) => running,
-            // The client left before it said a word.
-            Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+            // The client left before it asked for anything.
+            Err(
+                ServerInitializeError::ConnectionClosed(_)
+                | ServerInitializeError::TransportError { .. },
+            ) => return Ok(()),
             Err(error) => return Err(not_the_protocol(&error)),
         };
         let stopped = |error| CliError::refused(format!("the server stopped: {error}"));

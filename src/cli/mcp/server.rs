@@ -15,10 +15,11 @@ use serde_json::Value;
 
 use super::arguments::Call;
 use super::calls::{self, Caller};
+use super::news::News;
 use super::tools::ToolName;
 use crate::cli::error::CliError;
 use crate::cli::repo::Repo;
-use crate::domain::ids::ProfileName;
+use crate::domain::ids::{AgentId, ProfileName};
 
 /// What a client tells its model about all tools.
 const INSTRUCTIONS: &str = "The memory that all agents of this repository share. Search it before \
@@ -28,13 +29,15 @@ const INSTRUCTIONS: &str = "The memory that all agents of this repository share.
 pub(super) struct Server {
     repo: Arc<Repo>,
     profile: Option<ProfileName>,
+    news: Arc<News>,
 }
 
 impl Server {
-    pub(super) fn new(repo: Repo, profile: Option<ProfileName>) -> Self {
+    pub(super) fn new(repo: Repo, profile: Option<ProfileName>, agent: Option<AgentId>) -> Self {
         Self {
             repo: Arc::new(repo),
             profile,
+            news: Arc::new(News::new(agent)),
         }
     }
 }
@@ -66,8 +69,12 @@ impl ServerHandler for Server {
             profile: self.profile.clone(),
             client: context.client_info().map(|client| client.name),
         };
-        let repo = Arc::clone(&self.repo);
-        let done = tokio::task::spawn_blocking(move || calls::carry_out(&repo, &caller, call));
+        let (repo, news) = (Arc::clone(&self.repo), Arc::clone(&self.news));
+        let done = tokio::task::spawn_blocking(move || {
+            let done = calls::carry_out(&repo, &caller, call)?;
+            let news = news.after(&repo, &done);
+            Ok((done, news))
+        });
         let done = done.await.map_err(|error| {
             ErrorData::internal_error(format!("the call ended unexpectedly: {error}"), None)
         })?;
@@ -88,10 +95,15 @@ fn unknown(name: &str) -> ErrorData {
     )
 }
 
-fn answer(done: Result<Value, CliError>) -> CallToolResult {
-    let text = |value: &Value| vec![ContentBlock::text(value.to_string())];
+fn answer(done: Result<(Value, Option<String>), CliError>) -> CallToolResult {
     match done {
-        Ok(value) => CallToolResult::success(text(&value)),
-        Err(error) => CallToolResult::error(text(&error.to_json())),
+        Ok((value, news)) => {
+            let texts = [value.to_string()].into_iter().chain(news);
+            CallToolResult::success(texts.map(ContentBlock::text).collect())
+        }
+        Err(error) => {
+            let text = error.to_json().to_string();
+            CallToolResult::error(vec![ContentBlock::text(text)])
+        }
     }
 }

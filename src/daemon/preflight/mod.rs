@@ -211,7 +211,7 @@ impl Preflight<'_> {
             memory: MemoryServer::new(
                 own_program,
                 self.root,
-                &profile.name,
+                ("", &profile.name),
                 "",
                 self.root.to_owned(),
             ),

@@ -54,7 +54,7 @@ pub(super) fn agent_run(
         identity: identity.as_ref(),
         own_program: context.exe.clone(),
         talk: talk(&attempt, &profile, &config)?,
-        memory: memory_server(context, run, &profile, &config),
+        memory: memory_server(context, run, agent, &profile, &config),
     };
     let resumes = matches!(launch_context.talk, Conversation::Resume(_));
     let adapter = agents::adapter(profile.adapter);
@@ -75,6 +75,7 @@ pub(super) fn agent_run(
 fn memory_server(
     context: &DriverContext,
     run: &RunId,
+    agent: &AgentId,
     profile: &Profile,
     config: &Config,
 ) -> Option<MemoryServer> {
@@ -83,7 +84,8 @@ fn memory_server(
     }
     let folder = context.paths.runs.join(run.as_str());
     let root = &context.paths.root;
-    let server = MemoryServer::new(&context.exe, root, &profile.name, run.as_str(), folder);
+    let who = (agent.as_str(), profile.name.as_str());
+    let server = MemoryServer::new(&context.exe, root, who, run.as_str(), folder);
     if server.is_none() {
         tracing::warn!(%run, "the agent gets no tools for the memory: a path is not UTF-8");
     }
