@@ -1,9 +1,12 @@
 //! What agents get to see of the shared memory.
 //!
-//! `index` finds texts by their words; `selection` writes the section of a prompt. `words` cuts a
-//! text into the terms that the index compares. Nothing here decides: the rules never ask the
-//! index, and the index can be built anew from the state at any time.
+//! `index` finds texts by their words, which `words` cuts into terms; `selection` writes the section
+//! of a prompt; `recall` does both for an attempt; `freshness` asks git which facts may be out of
+//! date. Nothing here decides: the rules never ask the index, and it can be built anew from the
+//! state at any time.
 
+pub mod freshness;
 pub mod index;
+pub mod recall;
 pub mod selection;
 mod words;
