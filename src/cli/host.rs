@@ -160,16 +160,11 @@ impl Told {
 }
 
 /// Runs a daemon with its socket.
-async fn host(
-    daemon: Daemon,
-    repo: &Repo,
-    choice: PageChoice,
-    told: Told,
-) -> Result<End, CliError> {
+async fn host(daemon: Daemon, repo: &Repo, page: PageChoice, told: Told) -> Result<End, CliError> {
     let state_dir = repo.state();
-    let page = open_page(choice, &state_dir).await?;
-    let web_url = page.as_ref().map(|(_, access)| access.origin());
-    let on_ready = told.with(page.as_ref().map(|(_, access)| Arc::clone(access)));
+    let opened = open_page(page, &state_dir).await?;
+    let web_url = opened.as_ref().map(|(_, access)| access.origin());
+    let on_ready = told.with(opened.as_ref().map(|(_, access)| Arc::clone(access)));
     let socket = Socket::bind(&state_dir).map_err(|error| CliError::refused(error.to_string()))?;
     let file = DaemonFile {
         pid: std::process::id(),
@@ -181,15 +176,15 @@ async fn host(
     };
     let supervisor = SystemdNotify::of_environment().map(Arc::new);
     let (stop, stopped) = watch::channel(false);
-    let access = page.as_ref().map(|(_, access)| Arc::clone(access));
+    let access = opened.as_ref().map(|(_, access)| Arc::clone(access));
     let context = Arc::new(context(&daemon, repo, access, stopped.clone()));
     let api = router(Arc::clone(&context));
     crash::point("daemon.socket-bound");
     file.write(&state_dir)
         .map_err(|error| CliError::io("write daemon.json", &error))?;
     crash::point("daemon.announced");
-    let pages = page.map(|(port, access)| {
-        let site = Arc::new(site(choice, context, access));
+    let pages = opened.map(|(port, access)| {
+        let site = Arc::new(site(page, context, access));
         tokio::spawn(port.serve(web::router(&site, api.clone()), stopped.clone()))
     });
     let server = tokio::spawn(serve(socket, api, stopped));
