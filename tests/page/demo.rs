@@ -48,4 +48,6 @@ fn the_page_of_a_demo_that_is_over_says_so_and_asks_no_more() {
         document.querySelector('#demo-over button').inert]",
     );
     assert_eq!(left, json!([null, 0, false]));
+    drop(browser);
+    sandbox.assert_nothing_runs();
 }
