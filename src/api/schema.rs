@@ -178,6 +178,8 @@ pub struct RollbackPreview {
     pub agents_stopped: Vec<StoppedAgent>,
     /// Ideas that autopilot would start, or start again, once it goes on after the rollback.
     pub ideas_to_start: u64,
+    /// The ideas that `ideasToStart` counts.
+    pub ideas_starting: Vec<String>,
     /// Later messages to agents that no prompt has delivered; no agent would get them.
     pub messages_dropped: Vec<DroppedMessage>,
     /// Why the rollback is not possible now.

@@ -35,6 +35,7 @@ use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::settings::Mode;
 use crate::domain::state::State;
 use crate::view::{MergeDiff, TargetNow};
+use crate::web::DemoRun;
 use crate::web::entry::access::{self, Access};
 use crate::web::entry::opener;
 use crate::web::server::Port;
@@ -72,6 +73,8 @@ pub enum PageChoice {
     Without,
     /// At the port of the last daemon, the usual one, or any that is free.
     AnyPort,
+    /// The same, for a demo.
+    Demo(DemoRun),
     /// At this port, or the start fails.
     Port(u16),
 }
@@ -160,9 +163,9 @@ impl Told {
 /// Runs a daemon with its socket.
 async fn host(daemon: Daemon, repo: &Repo, page: PageChoice, told: Told) -> Result<End, CliError> {
     let state_dir = repo.state();
-    let page = open_page(page, &state_dir).await?;
-    let web_url = page.as_ref().map(|(_, access)| access.origin());
-    let on_ready = told.with(page.as_ref().map(|(_, access)| Arc::clone(access)));
+    let opened = open_page(page, &state_dir).await?;
+    let web_url = opened.as_ref().map(|(_, access)| access.origin());
+    let on_ready = told.with(opened.as_ref().map(|(_, access)| Arc::clone(access)));
     let socket = Socket::bind(&state_dir).map_err(|error| CliError::refused(error.to_string()))?;
     let file = DaemonFile {
         pid: std::process::id(),
@@ -174,15 +177,15 @@ async fn host(daemon: Daemon, repo: &Repo, page: PageChoice, told: Told) -> Resu
     };
     let supervisor = SystemdNotify::of_environment().map(Arc::new);
     let (stop, stopped) = watch::channel(false);
-    let access = page.as_ref().map(|(_, access)| Arc::clone(access));
+    let access = opened.as_ref().map(|(_, access)| Arc::clone(access));
     let context = Arc::new(context(&daemon, repo, access, stopped.clone()));
     let api = router(Arc::clone(&context));
     crash::point("daemon.socket-bound");
     file.write(&state_dir)
         .map_err(|error| CliError::io("write daemon.json", &error))?;
     crash::point("daemon.announced");
-    let pages = page.map(|(port, access)| {
-        let site = Arc::new(Site::new(context, access));
+    let pages = opened.map(|(port, access)| {
+        let site = Arc::new(site(page, context, access));
         tokio::spawn(port.serve(web::router(&site, api.clone()), stopped.clone()))
     });
     let server = tokio::spawn(serve(socket, api, stopped));
@@ -244,6 +247,14 @@ fn context(
     }
 }
 
+fn site(choice: PageChoice, context: Arc<ApiContext>, access: Arc<Access>) -> Site {
+    let site = Site::new(context, access);
+    match choice {
+        PageChoice::Demo(run) => site.of_demo_run(run),
+        PageChoice::Without | PageChoice::AnyPort | PageChoice::Port(_) => site,
+    }
+}
+
 /// Binds the page's port, and reads who may come in.
 async fn open_page(
     choice: PageChoice,
@@ -251,7 +262,7 @@ async fn open_page(
 ) -> Result<Option<(Port, Arc<Access>)>, CliError> {
     let wanted = match choice {
         PageChoice::Without => return Ok(None),
-        PageChoice::AnyPort => None,
+        PageChoice::AnyPort | PageChoice::Demo(_) => None,
         PageChoice::Port(port) => Some(port),
     };
     let bound = Port::bind(wanted, access::last_port(state_dir)).await;

@@ -62,6 +62,8 @@ pub struct Config {
     pub hooks: BTreeMap<HookName, Hook>,
     /// Whom swarm tells what needs a person.
     pub notify: Notify,
+    /// What agents are shown of what others found out.
+    pub memory: Memory,
     /// Spending limits. When one is reached, no new iteration starts; running iterations finish
     /// unless `hardStop` is true.
     pub budget: Budget,
@@ -93,11 +95,34 @@ impl Default for Config {
             checkpoints: Checkpoints::default(),
             hooks: BTreeMap::new(),
             notify: Notify::default(),
+            memory: Memory::default(),
             budget: Budget::default(),
             retention: Retention::default(),
             shutdown: Shutdown::default(),
             limits: Limits::default(),
             pricing: BTreeMap::new(),
+        }
+    }
+}
+
+/// What agents are shown of what others found out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Memory {
+    /// Longest section about it in a prompt, in bytes; 0 for none.
+    #[schemars(range(min = 0, max = 65536))]
+    pub prompt_bytes: u32,
+    /// Share of the attempts whose prompts show nothing of it, from 0 to 1, so that you can measure
+    /// what it is worth.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub holdout: f64,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self {
+            prompt_bytes: 6144,
+            holdout: 0.0,
         }
     }
 }

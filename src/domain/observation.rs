@@ -89,6 +89,8 @@ pub enum Observation {
         run: RunId,
         /// What it shows.
         items: Vec<ShownItem>,
+        /// Whether the conversation is new.
+        fresh: bool,
         /// Whether it shows nothing on purpose.
         held: bool,
     },

@@ -35,7 +35,9 @@ pub use idea::{IdeaDetail, IdeaView, edited, held, idea, idea_detail, ideas, sta
 pub use learnings::{LearningView, SourceView, learnings};
 pub use merge::{ChangedFile, MergeDiff, MergeView, merges};
 pub use needs_you::{NeedsYou, cut_off, needs_with_keys, needs_you};
-pub use report::details::{Bump, BumpKind, bumps, on_the_way, used_by_profile, worked};
+pub use report::details::{
+    Bump, BumpKind, bumps, on_the_way, used_by_landed, used_by_profile, worked,
+};
 pub use report::{
     ReportView, ReportedIdea, Stuck, all_spent, landed_at, report, spent_under_way, stuck, warned,
 };

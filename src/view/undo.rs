@@ -4,11 +4,12 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::schema;
+use crate::domain::attention::names;
 use crate::domain::command::Command;
 use crate::domain::decide;
 use crate::domain::ids::{CheckpointName, IdeaId};
 use crate::domain::state::undo::{Action, Undoable};
-use crate::domain::state::{Kept, State};
+use crate::domain::state::{Idea, IdeaStatus, Kept, State};
 use crate::domain::time::Timestamp;
 
 /// The last thing that can be taken back.
@@ -109,9 +110,9 @@ fn approved(id: &IdeaId) -> String {
 
 fn cancelled(state: &State, last: &Undoable, id: &IdeaId) -> Vec<String> {
     if let Some((agent, _)) = state.attempt_at(id) {
-        return vec![format!(
-            "{id} becomes pending again when {agent} has ended, and keeps its work"
-        )];
+        let again =
+            format!("{id} becomes pending again when {agent} has ended, and keeps its work");
+        return [again].into_iter().chain(followers(state, id)).collect();
     }
     let Some(before) = &last.before else {
         return Vec::new();
@@ -128,7 +129,18 @@ fn cancelled(state: &State, last: &Undoable, id: &IdeaId) -> Vec<String> {
             becomes another one"
         ));
     }
+    changes.extend(followers(state, id));
     changes
+}
+
+/// The ideas that waited in vain for a cancelled one.
+fn followers(state: &State, id: &IdeaId) -> Option<String> {
+    let waits = |(_, idea): &(&IdeaId, &Idea)| {
+        idea.status == IdeaStatus::Pending && idea.after.contains(id)
+    };
+    let waiting = state.ideas.iter().filter(waits);
+    let waiting: Vec<&IdeaId> = waiting.map(|(id, _)| id).collect();
+    (!waiting.is_empty()).then(|| format!("{} can start once {id} is done", names(&waiting)))
 }
 
 fn work(id: &IdeaId, kept: Option<&Kept>) -> String {

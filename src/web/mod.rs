@@ -77,6 +77,8 @@ pub struct Site {
     outputs: Arc<output::Outputs>,
     /// Whether only the scripted agent works here.
     pub is_demo: bool,
+    /// The run of `swarm demo` that ends with the daemon.
+    pub demo_run: Option<DemoRun>,
     /// Earlier states.
     past: Past,
     /// What rollbacks would change, for open pages.
@@ -91,7 +93,21 @@ pub struct Site {
     target: Mutex<Option<(Instant, TargetNow)>>,
 }
 
+/// A run of `swarm demo`: when it is over, no daemon comes back by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DemoRun {
+    /// Whether its repository stays.
+    pub is_kept: bool,
+}
+
 impl Site {
+    /// The pages of a run of `swarm demo`.
+    #[must_use]
+    pub fn of_demo_run(mut self, run: DemoRun) -> Self {
+        self.demo_run = Some(run);
+        self
+    }
+
     /// The pages of one repository.
     pub fn new(api: Arc<ApiContext>, access: Arc<Access>) -> Self {
         let name = api.repo_root.file_name().map_or_else(
@@ -101,6 +117,7 @@ impl Site {
         Self {
             outputs: Arc::default(),
             is_demo: is_demo(&api.repo_root),
+            demo_run: None,
             past: Past::new(Arc::clone(&api.log)),
             previews: Previews::default(),
             operations: actions::Operations::default(),

@@ -47,6 +47,13 @@ pub struct Browser<'a> {
 impl<'a> Browser<'a> {
     /// Starts a browser that is signed in, on the first page.
     pub fn open(sandbox: &'a Sandbox) -> Self {
+        let mut browser = Self::start(sandbox);
+        browser.sign_in();
+        browser
+    }
+
+    /// Starts a browser that is nowhere yet.
+    pub fn start(sandbox: &'a Sandbox) -> Self {
         let (driver, port) = start_driver(sandbox);
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -55,21 +62,24 @@ impl<'a> Browser<'a> {
         let mut builder = ClientBuilder::new(HttpConnector::new());
         builder.capabilities(capabilities(sandbox));
         let client = runtime.block_on(builder.connect(&format!("http://127.0.0.1:{port}")));
-        let mut browser = Self {
+        Self {
             sandbox,
             runtime,
             client: client.unwrap(),
             driver,
             base: String::new(),
-        };
-        browser.sign_in();
-        browser
+        }
     }
 
     /// Opens the page through a new one-time link.
     pub fn sign_in(&mut self) {
         let opened = self.sandbox.swarm(&["open", "--json"]).json();
-        self.visit(opened["url"].as_str().unwrap());
+        self.enter(opened["url"].as_str().unwrap());
+    }
+
+    /// Opens the page through this one-time link.
+    pub fn enter(&mut self, link: &str) {
+        self.visit(link);
         self.base = self.address();
     }
 

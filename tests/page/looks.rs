@@ -6,6 +6,22 @@ use crate::browser::Browser;
 /// The most elements of a page.
 const ELEMENTS: u64 = 3_000;
 
+/// Labels that are cut off on a narrow screen: of what acts or leads somewhere, headings, the heads
+/// of tables, and commands to type. Rows of a list may shorten a title.
+const CUT: &str = "if (innerWidth > 700) return ''; \
+    const labels = 'button, a.b, .seg a, .side a, label, th, h1, h2, h3, dt, summary, .tag, .st, \
+    .cmd code, dialog .cut, .palette-list .cut'; \
+    const hides = (one) => getComputedStyle(one).overflowX !== 'visible'; \
+    const within = (one) => { for (let box = one; box && box !== document.body; \
+    box = box.parentElement) { if (hides(box)) return box; } return null; }; \
+    const isCut = (one) => { const box = within(one); if (!box || box.matches('.side, .scroll')) \
+    return false; const [inner, outer] = [one, box].map((it) => it.getBoundingClientRect()); \
+    return box === one ? one.scrollWidth > one.clientWidth + 1 \
+    : inner.width > 0 && inner.right > outer.right + 1; }; \
+    return [...document.querySelectorAll(labels)].filter((one) => one.checkVisibility() \
+    && !one.closest('.vh') && one.textContent.trim() && isCut(one)).slice(0, 4) \
+    .map((one) => `${one.outerHTML.slice(0, 160)}`).join(' | ')";
+
 /// A size of the window, and light or dark.
 #[derive(Debug, Clone, Copy)]
 pub struct Look {
@@ -60,6 +76,10 @@ pub fn faults(browser: &Browser<'_>) -> Vec<String> {
     );
     if let Some(wide) = wide.as_str() {
         faults.push(format!("overflows: {wide}"));
+    }
+    let cut = browser.run(CUT);
+    if let Some(cut) = cut.as_str().filter(|cut| !cut.is_empty()) {
+        faults.push(format!("cut off: {cut}"));
     }
     let elements = browser.run("return document.getElementsByTagName('*').length");
     let elements = elements.as_u64().unwrap();

@@ -9,6 +9,7 @@
 mod axe;
 mod backlog;
 mod browser;
+mod demo;
 mod entry;
 mod figures;
 #[allow(dead_code, unused_imports)] // not every test binary needs all of it

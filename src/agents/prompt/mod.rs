@@ -35,8 +35,10 @@ pub struct PromptInput {
     pub profile_prompt: String,
     /// The profile's `rules.md`.
     pub profile_rules: String,
-    /// Learnings of all agents, oldest first.
-    pub learnings_global: Vec<String>,
+    /// The section on what all agents found out, for a new conversation.
+    pub memory: String,
+    /// The same for a conversation that goes on: only what is new.
+    pub memory_next: String,
     /// This agent's own learnings, oldest first.
     pub learnings_own: Vec<String>,
     /// Messages from a person to this agent, oldest first.
@@ -100,7 +102,7 @@ mod budget {
     pub(super) const SHARED_RULES: usize = 80 * KIB;
     pub(super) const PROFILE: usize = 32 * KIB;
     pub(super) const IDEA: usize = 80 * KIB;
-    pub(super) const LEARNINGS_GLOBAL: usize = 40 * KIB;
+    pub(super) const MEMORY: usize = 64 * KIB;
     pub(super) const LEARNINGS_OWN: usize = 16 * KIB;
     pub(super) const MESSAGES: usize = 32 * KIB;
     pub(super) const REVIEW: usize = 16 * KIB;
@@ -118,11 +120,7 @@ pub fn build(input: &PromptInput) -> String {
         role(input),
         own_rules(input),
         idea(input),
-        list(
-            "## What all agents have learned",
-            &input.learnings_global,
-            budget::LEARNINGS_GLOBAL,
-        ),
+        memory(&input.memory),
         list(
             "## What you have learned",
             &input.learnings_own,
@@ -166,11 +164,7 @@ pub fn build_next(input: &PromptInput) -> String {
         role,
         own_rules,
         idea,
-        list(
-            "## What all agents have learned",
-            &input.learnings_global,
-            budget::LEARNINGS_GLOBAL,
-        ),
+        memory(&input.memory_next),
         list(
             "## Messages from a person",
             &input.messages,
@@ -281,14 +275,31 @@ very end.
 to a person.
 ";
 
+/// Every agent can run these, whether or not its program also has the tools.
+const KNOWLEDGE: &str = "\
+### What agents here know
+
+The agents here share what they find out: learnings, and facts that have a key and a version. You \
+reach them with these commands, or with the tools of the server `swarm` if your program lists them.
+
+- Look before you search the code for long: `\"$SWARM_BIN\" memory search WORDS`, `\"$SWARM_BIN\" \
+memory get KEY`.
+- Share what would have saved you time: `\"$SWARM_BIN\" memory learn \"[api.port] The API listens on \
+8080\" --path src/api.rs`. The key in brackets makes it a fact.
+- Correct a fact that is wrong: `\"$SWARM_BIN\" memory cas KEY VERSION VALUE`, with the version that \
+you saw. If it was changed meanwhile, the answer names the new value.
+
+";
+
 fn how_to_work(input: &PromptInput) -> String {
-    let signals = if input.conflict.is_some() {
-        RESOLVER_SIGNALS
+    let (knowledge, signals) = if input.conflict.is_some() {
+        ("", RESOLVER_SIGNALS)
     } else {
-        SIGNALS
+        (KNOWLEDGE, SIGNALS)
     };
     format!(
-        "## How to work here\n\n{PLACE}\nBranch: `{}`. Attempt {}, iteration {}.\n\n{}{signals}",
+        "## How to work here\n\n{PLACE}\nBranch: `{}`. Attempt {}, iteration \
+        {}.\n\n{}{knowledge}{signals}",
         name(&input.branch),
         input.attempt,
         input.iteration,
@@ -334,6 +345,11 @@ fn own_rules(input: &PromptInput) -> String {
 fn idea(input: &PromptInput) -> String {
     let heading = format!("## The idea: {}", name(&input.idea_id));
     text(&heading, &input.idea_text, budget::IDEA)
+}
+
+/// The section that selects from the shared memory; its lines are made already.
+fn memory(section: &str) -> String {
+    cut(&plain(section), budget::MEMORY)
 }
 
 fn taken_over(other: &str) -> String {

@@ -9,7 +9,7 @@ use super::memory::{NewLearning, ask, similar, taken};
 use crate::api::ApiContext;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::extract::{Asked, Body};
-use crate::domain::memory::{FactKey, Learn, MemoryCommand};
+use crate::domain::memory::{Learn, MemoryCommand};
 use crate::view::memory::LearnedView;
 use crate::view::{self, LearningView};
 
@@ -37,10 +37,9 @@ pub(super) async fn learn(
     let learn = Learn::from(body);
     let accepted = ask(&context, asked, MemoryCommand::Learn(learn.clone())).await?;
     let taken = taken(&accepted);
-    let read = |state: &_| view::memory::learned_id(state, &learn, &taken);
-    let id = context.handle.read(read);
-    let key = learn.key.as_ref().map(FactKey::as_str);
-    let except: Vec<&str> = std::iter::once(id.as_str()).chain(key).collect();
+    let own = |state: &_| view::memory::learned_references(state, &learn, &taken);
+    let own = context.handle.read(own);
+    let except: Vec<&str> = own.iter().map(String::as_str).collect();
     let similar = similar(&context, &learn.content, &except).await?;
     let answer = |state: &_| view::memory::learned(state, &learn, &taken, similar);
     Ok(Json(context.handle.read(answer)))

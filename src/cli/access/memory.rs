@@ -10,6 +10,7 @@ use crate::cli::json::to_value;
 use crate::daemon::Paths;
 use crate::daemon::actor::handle::Accepted;
 use crate::daemon::memory::finder::{Finder, Query};
+use crate::daemon::memory::freshness;
 use crate::daemon::offline::{self, Upto};
 use crate::domain::event::Event;
 use crate::domain::ids::AgentId;
@@ -27,11 +28,10 @@ impl Access {
     pub fn board(&mut self, all: bool) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.get(&format!("memory/facts?all={all}")),
-            Self::Offline(paths) => to_value(&memory::board(
-                &offline::read(paths)?,
-                &Aged::nothing(),
-                all,
-            )),
+            Self::Offline(paths) => {
+                let state = offline::read(paths)?;
+                to_value(&memory::board(&state, &aged(paths, &state), all))
+            }
         }
     }
 
@@ -52,7 +52,7 @@ impl Access {
                     Some(at) => state_then(paths, at)?,
                     None => offline::read(paths)?,
                 };
-                let fact = memory::fact(&state, &Aged::nothing(), key, history);
+                let fact = memory::fact(&state, &aged(paths, &state), key, history);
                 to_value(&fact.ok_or_else(|| unknown_fact(&state, key))?)
             }
         }
@@ -132,13 +132,21 @@ impl Access {
                 let state = offline::read(paths)?;
                 let unknown = || {
                     let refusal = MemoryRefusal::NoteUnknown(key.clone());
-                    let near = memory::note_suggestions(&state, key).into_iter();
-                    near.fold(Rejection::from(refusal).into(), CliError::hint)
+                    let mut error = CliError::from(Rejection::from(refusal));
+                    let near = memory::note_suggestions(&state, key);
+                    error.hints.splice(0..0, near);
+                    error
                 };
                 to_value(&memory::note(&state, key).ok_or_else(unknown)?)
             }
         }
     }
+}
+
+/// The paths of evidence that had changed on the target in this state.
+fn aged(paths: &Paths, state: &State) -> Aged {
+    let (seen, target) = (freshness::seen_files(state), freshness::target_of(state));
+    freshness::aged_in(&paths.root, &seen, target.as_ref()).into()
 }
 
 fn of_point(point: Point) -> String {
@@ -171,8 +179,10 @@ fn of_filter(filter: &LogFilter) -> String {
 
 fn unknown_fact(state: &State, key: &FactKey) -> CliError {
     let refusal = MemoryRefusal::FactUnknown(key.clone());
-    let near = memory::suggestions(state, key).into_iter();
-    near.fold(Rejection::from(refusal).into(), CliError::hint)
+    let mut error = CliError::from(Rejection::from(refusal));
+    let near = memory::suggestions(state, key);
+    error.hints.splice(0..0, near);
+    error
 }
 
 /// The state after a point of the log.
@@ -212,9 +222,8 @@ pub(super) fn answer(
         |text: &str, except: &[&str]| Finder::default().similar(&|each| each(&state), text, except);
     match command {
         MemoryCommand::Learn(learn) => {
-            let id = memory::learned_id(&state, learn, &taken);
-            let key = learn.key.as_ref().map(FactKey::as_str);
-            let except: Vec<&str> = std::iter::once(id.as_str()).chain(key).collect();
+            let own = memory::learned_references(&state, learn, &taken);
+            let except: Vec<&str> = own.iter().map(String::as_str).collect();
             let similar = similar(&learn.content, &except);
             to_value(&memory::learned(&state, learn, &taken, similar))
         }

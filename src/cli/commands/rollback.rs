@@ -265,14 +265,13 @@ pub(super) fn page(preview: &Value, resume: bool) -> Vec<String> {
     if page.len() == 1 {
         page.push("  nothing changes".to_owned());
     }
-    let waiting = number(preview, "ideasToStart");
-    if waiting > 0 && resume {
-        page.push(format!("  ideas that start at once: {waiting}"));
-    } else if waiting > 0 {
-        page.push(format!(
-            "  ideas that start after `swarm resume`: {waiting}"
-        ));
-    }
+    let when = if resume {
+        "at once"
+    } else {
+        "after `swarm resume`"
+    };
+    let title = format!("ideas that start {when}");
+    section(&mut page, &title, preview, "ideasStarting", file_line);
     page.iter().map(|line| safe(line)).collect()
 }
 

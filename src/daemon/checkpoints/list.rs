@@ -47,6 +47,9 @@ pub struct Preview {
     /// Ideas that autopilot would start, or start again, once it goes on; none in other modes.
     #[serde(default)]
     pub ideas_to_start: u64,
+    /// Those ideas.
+    #[serde(default)]
+    pub ideas_starting: Vec<IdeaId>,
     /// What a person said to agents since and no prompt has carried yet: nobody will be told.
     pub messages_dropped: Vec<Dropped>,
     /// Why it cannot be done as things are; none: it can.
@@ -227,6 +230,7 @@ pub fn preview(
         commands: Vec::new(),
         agents_stopped: stopped(state),
         ideas_to_start: 0,
+        ideas_starting: Vec::new(),
         messages_dropped: Vec::new(),
         problem: None,
     };
@@ -235,7 +239,8 @@ pub fn preview(
         Err(why) => preview.problem = Some(why),
         Ok(ideas) => {
             preview.ideas_reverted = reverted(state, &ideas);
-            preview.ideas_to_start = to_start(state, &ideas);
+            preview.ideas_starting = starting(state, &ideas);
+            preview.ideas_to_start = preview.ideas_starting.len() as u64;
             preview.messages_dropped = dropped(state, &ideas);
             commits(repo, state, &mut preview)?;
         }
@@ -273,14 +278,15 @@ fn status_then(id: &IdeaId, idea: &Idea, then: &BTreeMap<IdeaId, IdeaThen>) -> I
     }
 }
 
-fn to_start(state: &State, then: &BTreeMap<IdeaId, IdeaThen>) -> u64 {
+fn starting(state: &State, then: &BTreeMap<IdeaId, IdeaThen>) -> Vec<IdeaId> {
     if state.mode() != Mode::Autopilot {
-        return 0;
+        return Vec::new();
     }
     let pending = |(id, idea): &(&IdeaId, &Idea)| {
         !idea.held && status_then(id, idea, then) == IdeaStatus::Pending
     };
-    state.ideas.iter().filter(pending).count() as u64
+    let pending = state.ideas.iter().filter(pending);
+    pending.map(|(id, _)| id.clone()).collect()
 }
 
 /// Of the messages that the ideas' next prompts would carry now those that they will not carry
@@ -442,14 +448,13 @@ mod tests {
         let lost = without(messages(&before), messages(after));
         assert_eq!(dropped(&before, &then), lost, "seed {seed}: messages");
 
-        let waits = |idea: &&Idea| !idea.held && idea.status == IdeaStatus::Pending;
-        let waiting = after.ideas.values().filter(waits).count() as u64;
-        let autopilot = u64::from(after.mode() == Mode::Autopilot);
-        assert_eq!(
-            to_start(&before, &then),
-            waiting * autopilot,
-            "seed {seed}: to start"
-        );
+        let waits = |(_, idea): &(&IdeaId, &Idea)| {
+            let is_autopilot = after.mode() == Mode::Autopilot;
+            is_autopilot && !idea.held && idea.status == IdeaStatus::Pending
+        };
+        let waiting = after.ideas.iter().filter(waits);
+        let waiting: Vec<IdeaId> = waiting.map(|(id, _)| id.clone()).collect();
+        assert_eq!(starting(&before, &then), waiting, "seed {seed}: to start");
         assert!(after.swarm.paused, "seed {seed}: it goes on by itself");
         Some([moved.len(), ended.len(), lost.len()])
     }

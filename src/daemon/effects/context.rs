@@ -7,8 +7,11 @@ use super::failure::ours;
 use crate::agents::Profile;
 use crate::agents::environment::Environment;
 use crate::config::Config;
+use crate::daemon::actor::handle::Handle;
 use crate::daemon::files::paths::Paths;
 use crate::daemon::files::settings;
+use crate::daemon::memory::freshness::{self, Aged};
+use crate::daemon::memory::recall::Recall;
 use crate::domain::ids::ProfileName;
 use crate::git::Repo;
 use crate::view::TargetNow;
@@ -26,6 +29,8 @@ pub struct DriverContext {
     /// Whether runs may be launched; not any more when the daemon has ended.
     pub(crate) launching: RwLock<bool>,
     config: RwLock<Arc<Config>>,
+    /// What prompts show of the memory.
+    pub(crate) recall: Recall,
     /// One at a time takes away what is over.
     pub(crate) cleaning: Mutex<()>,
     /// One at a time deletes what was taken away.
@@ -42,6 +47,7 @@ impl DriverContext {
             inherited: std::env::vars_os().collect(),
             launching: RwLock::new(true),
             config: RwLock::new(Arc::new(config)),
+            recall: Recall::default(),
             cleaning: Mutex::default(),
             emptying: Mutex::default(),
         }
@@ -57,6 +63,17 @@ impl DriverContext {
     pub fn set_config(&self, config: Config) {
         let mut current = self.config.write().unwrap_or_else(PoisonError::into_inner);
         *current = Arc::new(config);
+    }
+
+    /// Files of each fact's evidence that have changed on the target since.
+    pub(crate) fn aged_facts(&self, handle: &Handle) -> Aged {
+        let seen = handle.read(|state| {
+            let target = state.swarm.target.as_ref()?;
+            Some((freshness::seen_files(state), target.commit.clone()))
+        });
+        seen.map_or_else(Aged::default, |(seen, target)| {
+            freshness::aged(&self.repo, &seen, &target)
+        })
     }
 
     /// Where a branch is at this moment.

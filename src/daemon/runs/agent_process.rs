@@ -8,6 +8,7 @@ use super::launch_record::{CONVERSATION, PROMPT, STARTED_AS};
 use super::prepared::{Prepared, ended, other, unusable};
 use super::prompt_inputs::{self, PromptInputs, RECOVERY};
 use super::script::{GRACE_MS, MIB, attempt_variables, lease, missing_identity, text_only};
+use super::shown_memory::{SHOWN_MEMORY, ShownMemory};
 use crate::agents::adapter::{Conversation, Launch, LaunchContext, StartedAs};
 use crate::agents::environment::WorkVariables;
 use crate::agents::memory_server::MemoryServer;
@@ -99,13 +100,21 @@ fn run_files(
     resumes: bool,
     started: &StartedAs,
 ) -> serde_json::Result<Vec<(&'static str, Vec<u8>)>> {
-    let mut files = match (resumes, inputs.next) {
-        (true, Some(next)) => vec![
-            (PROMPT, next.into_bytes()),
-            (CONVERSATION, inputs.prompt.into_bytes()),
-        ],
-        _ => vec![(PROMPT, inputs.prompt.into_bytes())],
+    let (mut files, shown) = match (resumes, inputs.next) {
+        (true, Some(next)) => {
+            let files = vec![
+                (PROMPT, next.into_bytes()),
+                (CONVERSATION, inputs.prompt.into_bytes()),
+            ];
+            (files, ShownMemory::of(&inputs.recalled.next, false))
+        }
+        _ => {
+            let files = vec![(PROMPT, inputs.prompt.into_bytes())];
+            (files, ShownMemory::of(&inputs.recalled.whole, true))
+        }
     };
+    let shown = shown.held(inputs.held);
+    files.push((SHOWN_MEMORY, serde_json::to_vec(&shown)?));
     if let Some(recovery) = inputs.recovery {
         files.push((RECOVERY, serde_json::to_vec_pretty(&recovery)?));
     }

@@ -3,6 +3,7 @@
 //! `run` prepares, launches or adopts a run. `launch` specifies its process (`prepared`):
 //! `agent_process` an agent's, with the prompt from `prompt_inputs`, and `script` any other.
 //! `launch_record` keeps how an agent was launched; `recalled_launch` finds that after a restart.
+//! `shown_memory` reports what a prompt shows of the memory.
 //! `follow` waits for the end while `output_reader` parses the output; `end_diagnosis` explains a
 //! failure, and `failure_fingerprint` tells whether it is the same as the last one.
 //! Invariant: a repeated call gives the same report.
@@ -19,3 +20,4 @@ pub(super) mod prompt_inputs;
 pub(super) mod recalled_launch;
 pub(super) mod run;
 pub(super) mod script;
+mod shown_memory;

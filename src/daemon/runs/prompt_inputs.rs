@@ -14,7 +14,10 @@ use crate::agents::recovery_context::{
 use crate::agents::test_status::TestStatus;
 use crate::daemon::actor::handle::Handle;
 use crate::daemon::effects::context::DriverContext;
-use crate::domain::ids::{AgentId, ProfileName, RunId};
+use crate::daemon::memory::recall::{Occasion, Recalled, is_held_out};
+use crate::daemon::memory::selection::Query;
+use crate::domain::ids::{AgentId, Oid, RunId};
+use crate::domain::memory::Learning;
 use crate::domain::state::{Attempt, Feedback, Idea, Kept, State, Task};
 use crate::git::{self, WorktreeState};
 use crate::process;
@@ -35,6 +38,10 @@ pub(crate) struct PromptInputs {
     pub(crate) next: Option<String>,
     /// The part about the previous attempt, if that crashed.
     pub(crate) recovery: Option<RecoveryContext>,
+    /// What the prompts show of the memory.
+    pub(crate) recalled: Recalled,
+    /// Whether they show nothing of it on purpose.
+    pub(crate) held: bool,
 }
 
 /// Gathers the prompt for the current iteration of an attempt.
@@ -65,33 +72,98 @@ pub(crate) fn gather(
         }
         _ => None,
     };
+    let held = is_held_out(agent, context.config().memory.holdout);
+    let recalled = if held {
+        Recalled::default()
+    } else {
+        recall(context, handle, attempt, &input)
+    };
+    input.memory.clone_from(&recalled.whole.section);
+    input.memory_next.clone_from(&recalled.next.section);
     let same_idea = input.taken_over.is_none() || attempt.iteration > 1;
     Ok(PromptInputs {
         prompt: prompt::build(&input),
         next: same_idea.then(|| prompt::build_next(&input)),
         recovery: input.recovery,
+        recalled,
+        held,
     })
+}
+
+/// Selects what the prompts show of the memory.
+fn recall(
+    context: &DriverContext,
+    handle: &Handle,
+    attempt: &Attempt,
+    input: &PromptInput,
+) -> Recalled {
+    let budget = context.config().memory.prompt_bytes as usize;
+    let (learnings, facts) = handle.read(|state| (state.learnings.clone(), state.facts.clone()));
+    if budget == 0 || (learnings.is_empty() && facts.is_empty()) {
+        return Recalled::default();
+    }
+    context.recall.follow(&learnings, &facts);
+    let changed_paths = changed_paths(context, attempt);
+    let tags = |state: &State| state.ideas.get(&attempt.idea).map(|idea| idea.tags.clone());
+    let tags = handle.read(tags).unwrap_or_default();
+    let feedback = input.feedback.as_ref();
+    let query = Query {
+        idea: &input.idea_text,
+        tags: &tags,
+        failed_gate: feedback.map_or("", |feedback| &feedback.output_tail),
+        changed_paths: &changed_paths,
+    };
+    let aged = context.aged_facts(handle);
+    handle.read(|state| {
+        let occasion = Occasion {
+            query: &query,
+            aged: &aged,
+            budget,
+            now: state.swarm.last_event_at,
+        };
+        context.recall.recall(state, attempt, occasion)
+    })
+}
+
+/// Files that the attempt's branch changes. If they cannot be read, the prompt is about the others.
+fn changed_paths(context: &DriverContext, attempt: &Attempt) -> Vec<String> {
+    let (Some(base), Some(head)) = (&attempt.base, &attempt.head) else {
+        return Vec::new();
+    };
+    if base == head {
+        return Vec::new();
+    }
+    let oid = |oid: &Oid| git::Oid::from_str(oid.as_str()).map_err(io::Error::other);
+    let paths = oid(base).and_then(|base| {
+        let paths = context.repo.changed_paths(base, oid(head)?);
+        paths.map_err(io::Error::other)
+    });
+    match paths {
+        Ok(paths) => paths
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect(),
+        Err(error) => {
+            tracing::warn!(%error, branch = attempt.branch, "its changed files cannot be listed");
+            Vec::new()
+        }
+    }
 }
 
 fn from_state(state: &State, agent: &AgentId, attempt: &Attempt) -> Option<(PromptInput, Idea)> {
     let idea = state.ideas.get(&attempt.idea)?;
     let settings = state.settings.as_deref();
-    let learned = |global: bool| {
-        let ours = |profile: Option<&ProfileName>| global || profile == Some(&attempt.profile);
-        let learnings = state.learnings.iter();
-        learnings
-            .filter(|it| it.global == global && it.retracted.is_none())
-            .filter(|it| ours(it.profile.as_ref()))
-            .map(|learning| learning.content.clone())
-            .collect()
+    let own = |learning: &&Learning| {
+        let is_local = !learning.global && learning.profile.as_ref() == Some(&attempt.profile);
+        is_local && learning.retracted.is_none()
     };
+    let own = state.learnings.iter().filter(own);
     let input = PromptInput {
         idea_id: attempt.idea.to_string(),
         // An edit counts from the next attempt on.
         idea_text: attempt.text.as_ref().unwrap_or(&idea.text).to_string(),
         taken_over: taken_over(attempt),
-        learnings_global: learned(true),
-        learnings_own: learned(false),
+        learnings_own: own.map(|learning| learning.content.clone()).collect(),
         messages: attempt.told.clone(),
         review: attempt
             .review

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use tokio::task::spawn_blocking;
 
 use super::end_diagnosis::{self, EndDiagnosis, FailedOutput};
-use super::{follow, launch, recalled_launch};
+use super::{follow, launch, recalled_launch, shown_memory};
 use crate::agents::stream::Conclusion;
 use crate::crash;
 use crate::daemon::actor::handle::Handle;
@@ -97,6 +97,9 @@ async fn carry_out(
         None => recalled_launch::recall(context, handle, &dir, run, purpose).await?,
     };
     let record = record.map(Arc::new);
+    if record.is_some() {
+        shown_memory::report(handle, &dir, run).await;
+    }
     let launched = launch_if_prepared(context, &dir).await?;
     let followed = follow::follow(handle, run, &dir, launched, record.as_deref());
     let (end, reader) = keep_awake(&dir, followed).await?;

@@ -9,13 +9,22 @@ mod words;
 
 use serde::{Deserialize, Serialize};
 
-use super::ids::{AgentId, IdeaId, Oid};
+use super::ids::{AgentId, IdeaId, Oid, RunId};
 use super::lifecycle::{AttemptPhase, MergePhase};
 use super::state::baseline::BaselineFailure;
 use super::state::provider::Hold;
-use super::state::{Attempt, Idea, IdeaStatus, MergeEntry, Said, State, Waits};
+use super::state::{Attempt, Idea, IdeaStatus, MergeEntry, Said, State, Task, Waits};
 
 pub use words::{baseline_failure, baseline_output, names, worktree_path};
+
+/// The question that a resolver left to a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ResolverQuestion<'a> {
+    /// The resolver's run that ended with it.
+    pub run: &'a RunId,
+    /// Its words.
+    pub text: &'a str,
+}
 
 /// Kinds of things that people are told about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -367,6 +376,20 @@ fn question<'a>(id: &'a AgentId, attempt: &'a Attempt) -> Option<What<'a>> {
         return None;
     };
     Some(What::Question(id, attempt, why))
+}
+
+/// What the resolver of this conflict asks, as long as an answer reaches it: the next try's prompt
+/// has what was said to the agent. `None` if no try is left.
+pub fn resolver_question<'a>(state: &'a State, entry: &MergeEntry) -> Option<ResolverQuestion<'a>> {
+    let attempt = state.agents.get(&entry.agent)?;
+    let retries = state.settings.as_deref()?.conflict_retries;
+    let (MergePhase::Person, Task::Resolve { .. }, Some(Said::NeedsHuman(text))) =
+        (entry.phase, &attempt.task, &attempt.said)
+    else {
+        return None;
+    };
+    let run = attempt.last_iteration()?;
+    (entry.resolver_tries < retries).then_some(ResolverQuestion { run, text })
 }
 
 fn bad_end<'a>(id: &'a IdeaId, idea: &'a Idea) -> Option<What<'a>> {

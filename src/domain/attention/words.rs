@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Need, What};
+use super::{Need, What, resolver_question};
 use crate::domain::hook::approval_wanted;
 use crate::domain::ids::IdeaId;
 use crate::domain::settings::Settings;
@@ -195,17 +195,21 @@ fn conflict_commands(state: &State, entry: &MergeEntry) -> Vec<String> {
     let Some(attempt) = state.agents.get(&entry.agent) else {
         return vec![];
     };
-    let path = worktree_path(&attempt.worktree);
-    vec![
+    let (path, idea) = (worktree_path(&attempt.worktree), &entry.idea);
+    let by_hand = [
         format!("git -C {path} status"),
         format!("git -C {path} mergetool   # or edit the files by hand"),
         format!("git -C {path} add --all"),
-        format!(
-            "git -C {path} commit -m 'Resolve the conflict of {}'",
-            entry.idea
-        ),
-        format!("swarm merge resolve {}", entry.idea),
-    ]
+        format!("git -C {path} commit -m 'Resolve the conflict of {idea}'"),
+        format!("swarm merge resolve {idea}"),
+    ];
+    let answer = resolver_question(state, entry).map(|_| {
+        [
+            format!("swarm agent say {} \"...\"", entry.agent),
+            format!("swarm merge retry {idea}   # the resolver tries again with your answer"),
+        ]
+    });
+    answer.into_iter().flatten().chain(by_hand).collect()
 }
 
 fn error_of(idea: &Idea) -> &str {

@@ -167,9 +167,12 @@ pub fn observation(state: &State, seen: &Observation, now: Timestamp) -> Vec<Eve
         Observation::EffectDone { effect, outcome } => effect_done(&mut plan, *effect, outcome),
         Observation::TargetAt { commit } => baseline::target_at(&mut plan, commit),
         Observation::ClockWentBack { by_ms } => plan.emit(ClockWentBack { by_ms: *by_ms }),
-        Observation::MemoryShown { run, items, held } => {
-            memory::shown(&mut plan, run, items, *held);
-        }
+        Observation::MemoryShown {
+            run,
+            items,
+            fresh,
+            held,
+        } => memory::shown(&mut plan, run, items, *fresh, *held),
         Observation::Trouble { key, message } => plan.warn(key, message),
         Observation::TroubleOver { key } => plan.clear_warning(key),
         Observation::Tick => {}

@@ -151,6 +151,9 @@ pub struct MemoryShown {
     pub run: RunId,
     /// What its prompt shows.
     pub items: Vec<ShownItem>,
+    /// Whether the conversation is new, so that nothing shown earlier counts.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fresh: bool,
     /// Whether the prompt has no such section, to measure what it is worth.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub held: bool,

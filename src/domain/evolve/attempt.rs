@@ -111,6 +111,8 @@ fn begin_attempt(claimed: &IdeaClaimed, kept: Option<Box<Kept>>, at: Timestamp) 
         excused: 0,
         cut: 0,
         shown: BTreeMap::new(),
+        shown_at: None,
+        shown_by: None,
         memory_held: false,
         memory_writes: 0,
     }

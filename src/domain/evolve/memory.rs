@@ -263,9 +263,14 @@ pub(super) fn drop_notes(state: &mut State, dropped: &NotesDropped) {
     }
 }
 
-pub(super) fn show(state: &mut State, shown: &MemoryShown) {
+pub(super) fn show(state: &mut State, at: Timestamp, shown: &MemoryShown) {
     with_attempt(state, &shown.agent, |attempt| {
         attempt.memory_held = shown.held;
+        attempt.shown_at = Some(at);
+        attempt.shown_by = Some(shown.run.clone());
+        if shown.fresh {
+            attempt.shown.clear();
+        }
         let items = shown.items.iter();
         let items = items.map(|item| (item.reference.clone(), item.version));
         attempt.shown.extend(items);

@@ -157,7 +157,7 @@ fn fold(state: &mut State, at: Timestamp, event: &Event) {
         Event::MemoryRetracted(retracted) => memory::retract(state, at, retracted),
         Event::NotePut(put) => memory::put_note(state, at, put),
         Event::NotesDropped(dropped) => memory::drop_notes(state, dropped),
-        Event::MemoryShown(shown) => memory::show(state, shown),
+        Event::MemoryShown(shown) => memory::show(state, at, shown),
         Event::CommandTaken(taken) => state.operations.announce(taken),
 
         Event::NeedArose(arose) => attention::arise(state, at, arose),

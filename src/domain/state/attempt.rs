@@ -252,6 +252,12 @@ pub struct Attempt {
     /// What its conversation was shown of the memory, with the versions.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub shown: BTreeMap<String, u64>,
+    /// When it was last shown something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown_at: Option<Timestamp>,
+    /// Run whose prompt showed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown_by: Option<RunId>,
     /// Whether its prompts show nothing of the memory, to measure what that is worth.
     #[serde(default, skip_serializing_if = "is_false")]
     pub memory_held: bool,

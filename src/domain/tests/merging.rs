@@ -2,6 +2,7 @@
 
 use insta::assert_snapshot;
 
+use crate::domain::attention::resolver_question;
 use crate::domain::command::{Command, IdeaEdit, TargetChoice};
 use crate::domain::effect::{self, ConflictLevel, Effect};
 use crate::domain::event::{Event, MergeMoved};
@@ -263,6 +264,42 @@ fn a_resolver_that_gives_up_is_not_started_again() {
     resolverFailed {id: idea-001, why: the resolver is blocked: both are right}
     end #7
     ");
+}
+
+#[test]
+fn an_answer_to_a_resolver_reaches_its_next_try_while_one_is_left() {
+    let mut s = resolving();
+    let answer = "swarm agent say ed-001 \"...\"";
+    for tries in 1..=3 {
+        let question = format!("polite or loud? {tries}");
+        s.says(&agent(1), Signal::NeedsHuman(Some(question.clone())));
+        s.iteration(&agent(1), exit(0));
+        assert_eq!(s.entry(1).resolver_tries, tries);
+        let needs = view::needs_you(&s.state);
+        let open = resolver_question(&s.state, s.entry(1));
+        let is_left = tries < s.state.settings.as_ref().unwrap().conflict_retries;
+        assert_eq!(needs[0].commands[0] == answer, is_left, "{tries}");
+        assert_eq!(open.map(|open| open.text), is_left.then_some(&*question));
+        if !is_left {
+            return;
+        }
+        let say = Command::SayToAgent {
+            id: agent(1),
+            text: format!("loud {tries}"),
+        };
+        s.command(say).command(Command::RetryMerge { id: idea(1) });
+        assert_eq!(resolver_question(&s.state, s.entry(1)), None);
+        s.answer("buildMerge", conflict(ConflictLevel::Medium));
+        s.answer("startResolution", laid_out(&["src/a.rs"]));
+        let attempt = s.attempt(1);
+        assert_eq!(attempt.phase, AttemptPhase::Working);
+        assert_eq!(
+            attempt.told,
+            [format!("loud {tries}")],
+            "it is in its prompt"
+        );
+    }
+    panic!("it may try for ever");
 }
 
 #[test]

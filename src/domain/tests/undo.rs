@@ -270,6 +270,19 @@ fn an_approval_that_landed_is_reverted_by_hand_and_hides_what_was_done_before() 
 }
 
 #[test]
+fn the_undo_of_a_cancellation_names_the_ideas_that_waited_in_vain() {
+    let mut s = Scenario::with(|settings| settings.max_parallel = 0);
+    s.add("one").add_after("two", &[idea(1)]);
+    s.add_after("three", &[idea(1)]).add("four");
+    s.command(Command::CancelIdea { id: idea(1) });
+    assert_snapshot!(view::undo(&s.state, false).changes.join("\n"), @r"
+    idea-001 becomes pending again
+    idea-001 has no earlier work to continue from
+    idea-002, idea-003 can start once idea-001 is done
+    ");
+}
+
+#[test]
 fn a_cancelled_idea_with_finished_work_says_that_an_agent_runs_again() {
     let mut s = Scenario::with(|settings| settings.auto_merge = false);
     s.add("one").all_goes_well();

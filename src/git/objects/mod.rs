@@ -7,6 +7,7 @@
 
 pub(super) mod branch_check;
 pub(super) mod file_history;
+mod file_versions;
 pub(super) mod fsync;
 pub(super) mod landings;
 pub(super) mod missing_objects;

@@ -223,8 +223,16 @@ pub fn learned(
     }
 }
 
+/// What a new learning is not similar to: itself, and the fact that it is a claim about.
+pub fn learned_references(state: &State, learn: &Learn, taken: &Taken<'_>) -> Vec<String> {
+    let claimed = taken.claimed().map(|claimed| &claimed.key);
+    let key = claimed.or(learn.key.as_ref()).map(ToString::to_string);
+    let id = learned_id(state, learn, taken);
+    std::iter::once(id).chain(key).collect()
+}
+
 /// The id of a learning; one that changed nothing is known already.
-pub fn learned_id(state: &State, learn: &Learn, taken: &Taken<'_>) -> String {
+fn learned_id(state: &State, learn: &Learn, taken: &Taken<'_>) -> String {
     let own = |event: &Event| {
         if let Event::Learned(learned) = event {
             Some(learned.id.clone())

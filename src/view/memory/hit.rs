@@ -24,7 +24,7 @@ pub struct HitView {
     /// Whether it can be relied on.
     #[schema(schema_with = schema::words::<FactStatus>, required)]
     pub status: FactStatus,
-    /// From 0 to 1: how much evidence supports it.
+    /// From 0 to 1: how much evidence supports it, whether or not its files changed since.
     pub confidence: f64,
 }
 

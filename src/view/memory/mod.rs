@@ -20,7 +20,7 @@ use crate::domain::memory::FactKey;
 
 pub use answer::{
     ClaimedView, FactChangedView, LearnedView, NotePutView, RetractedView, Taken, WrittenView,
-    changed_fact, learned, learned_id, put_note, retracted, written,
+    changed_fact, learned, learned_references, put_note, retracted, written,
 };
 pub use fact::{
     ClaimView, EvidenceView, FactDetail, FactView, OldValueView, RetractionView, SHOWN_HISTORY,

@@ -2,13 +2,14 @@
 //!
 //! Invariant: the sums are those of [`report`](super::report), split by profile.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::domain::ids::{AgentId, IdeaId, ProfileName};
 use crate::domain::state::undo::Action;
 use crate::domain::state::{AttemptEnd, State};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
+use crate::view::ReportedIdea;
 use crate::view::usage::{self, UsedView};
 
 /// Kinds of things that go wrong.
@@ -178,6 +179,29 @@ pub fn used_by_profile(state: &State, since: Option<Timestamp>) -> BTreeMap<Prof
     known
         .map(|(profile, sum)| (profile, usage::used(&sum)))
         .collect()
+}
+
+/// What the attempts since `since` used whose ideas landed in that time: a part of what the report
+/// says was used.
+pub fn used_by_landed(
+    state: &State,
+    since: Option<Timestamp>,
+    landed: &[ReportedIdea],
+) -> UsedView {
+    let landed: BTreeSet<&IdeaId> = landed.iter().map(|one| &one.id).collect();
+    let recent = |at: Timestamp| since.is_none_or(|since| at >= since);
+    let mut sum = Spent::default();
+    for ended in state.ended.values() {
+        if recent(ended.ended_at) && landed.contains(&ended.idea) {
+            sum.add_all(&ended.used);
+        }
+    }
+    for attempt in state.agents.values() {
+        if landed.contains(&attempt.idea) {
+            sum.add_all(&usage::by_attempt(attempt));
+        }
+    }
+    usage::used(&sum)
 }
 
 /// How many agents worked since `since`.

@@ -133,7 +133,12 @@ async fn say(call: &Call) -> Result<Done, WebError> {
 
 /// Whether this was said since the form was drawn; of an answer, whether it answered the question
 /// with which the run `answered` ended.
-async fn was_said(call: &Call, id: &AgentId, text: &str, answered: &str) -> Result<bool, WebError> {
+pub(super) async fn was_said(
+    call: &Call,
+    id: &AgentId,
+    text: &str,
+    answered: &str,
+) -> Result<bool, WebError> {
     let Some(seq) = call.drawn_at() else {
         return Ok(false);
     };

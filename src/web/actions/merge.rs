@@ -1,13 +1,14 @@
 //! Actions on finished work: approve it, land it without a review, send it back, retry its merge,
-//! settle its conflict.
+//! settle its conflict, answer its resolver.
 
 use futures_util::FutureExt as _;
 use maud::{Markup, html};
 
+use super::agent::was_said;
 use super::call::Call;
 use super::dialog::Dialog;
 use super::idea::{back, watch_idea};
-use super::{Action, Done, Watch};
+use super::{Action, Done, Watch, shown};
 use crate::api::{self, ApiError, Asked};
 use crate::daemon::review::Wanted;
 use crate::domain::command::Command;
@@ -49,6 +50,13 @@ pub(super) const ACTIONS: &[Action] = &[
         about: Some("idea"),
         ask: None,
         act: |call| retry(call).boxed(),
+        watch: |_| Watch::Nothing,
+    },
+    Action {
+        verb: "answer",
+        about: Some("idea"),
+        ask: None,
+        act: |call| answer(call).boxed(),
         watch: |_| Watch::Nothing,
     },
     Action {
@@ -217,6 +225,37 @@ async fn reject(call: &Call) -> Result<Done, WebError> {
 async fn retry(call: &Call) -> Result<Done, WebError> {
     let id = call.idea()?;
     call.command(Command::RetryMerge { id: id.clone() }).await?;
+    Ok(Done::at(back(call, &id)))
+}
+
+/// Says the answer to the agent, then lets the resolver try again: its prompt has the answer. It
+/// answers the question that its form showed, and no other.
+async fn answer(call: &Call) -> Result<Done, WebError> {
+    let id = call.idea()?;
+    let (text, answered) = (call.text("text"), call.text(shown::FIELD));
+    let (agent, open) = call.read(|state| {
+        let agent = state.entry(&id).map(|entry| entry.agent.clone());
+        let open = shown::conflict_question(state, &id);
+        (agent, open.map(|(_, question)| question.run.to_string()))
+    });
+    let retry = Command::RetryMerge { id: id.clone() };
+    let (Some(agent), true) = (&agent, open.as_deref() == Some(answered.as_str())) else {
+        if let Some(agent) = &agent
+            && was_said(call, agent, &text, &answered).await?
+        {
+            return Ok(Done::at(back(call, &id)));
+        }
+        call.allowed(&retry)?;
+        let message = format!("the question about {id} that you answered is no longer open");
+        return Err(shown::changed(message, "your answer was not sent"));
+    };
+    call.allowed(&retry)?;
+    let say = Command::SayToAgent {
+        id: agent.clone(),
+        text,
+    };
+    call.command(say).await?;
+    call.command(retry).await?;
     Ok(Done::at(back(call, &id)))
 }
 

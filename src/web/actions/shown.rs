@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::call::Call;
 use crate::api::ApiError;
+use crate::domain::attention::{ResolverQuestion, resolver_question};
 use crate::domain::ids::{AgentId, IdeaId, RunId};
 use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::state::{Said, State};
@@ -33,6 +34,15 @@ pub fn question<'s>(state: &'s State, agent: &AgentId) -> Option<(&'s RunId, &'s
         return None;
     };
     Some((attempt.runs.last()?, question))
+}
+
+/// The open question of the resolver of an idea's conflict, and the agent that an answer goes to.
+pub fn conflict_question<'s>(
+    state: &'s State,
+    idea: &IdeaId,
+) -> Option<(&'s AgentId, ResolverQuestion<'s>)> {
+    let entry = state.entry(idea)?;
+    Some((&entry.agent, resolver_question(state, entry)?))
 }
 
 /// An idea as it is now.

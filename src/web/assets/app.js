@@ -8,6 +8,10 @@
   window.swarm = { policy, page: (path) => document.documentElement.dataset.base + path };
   htmx.registerExtension('swarm', { init: (api) => api.initSecurity(policy) });
 
+  // On a narrow screen the list of pages is one line: the page's own name is in view.
+  document.querySelector('.side [aria-current]')
+    ?.scrollIntoView({ block: 'nearest', inline: 'center', behavior: 'instant' });
+
   // A click on a button that copies commands.
   document.addEventListener('click', (event) => {
     const button = event.target.closest('[data-copy]');

@@ -129,6 +129,11 @@
   };
 
   sheet.classList.add('is-live');
+  $('#comment-hint').hidden = false;
+  sheet.addEventListener('pointerover', (event) => {
+    const cell = event.target.closest('td.n');
+    if (cell?.textContent) cell.title = 'Comment on this line';
+  });
   sheet.addEventListener('click', (event) => {
     const cell = event.target.closest('td.n');
     if (!cell || !cell.textContent) return;
@@ -151,6 +156,14 @@
     const button = make('button', { type: 'submit', className: 'b quiet', textContent: 'Comment' });
     button.setAttribute('aria-label', `Comment on this line of ${file.dataset.path}`);
     const form = make('form', { className: 'row at-line' }, 'Line', number, button);
+    // Its row is marked, as the one under the pointer.
+    const mark = (isOn) => {
+      $('.is-at', sheet)?.classList.remove('is-at');
+      if (isOn) rowOf(file, Number(number.value), false)?.classList.add('is-at');
+    };
+    form.addEventListener('focusin', () => mark(true));
+    form.addEventListener('focusout', () => mark(false));
+    number.addEventListener('input', () => mark(true));
     form.addEventListener('submit', (event) => {
       event.preventDefault();
       open(file, Number(number.value), false, 4);

@@ -128,6 +128,7 @@
       openPalette();
       return;
     }
+    if (document.documentElement.hasAttribute('data-over')) return;
     if (event.ctrlKey || event.metaKey || !isOn() || isTyping(event.target)) return;
     if (document.querySelector('dialog[open]')) return;
     if (isGoing) {

@@ -128,7 +128,25 @@
   // ---- The connection ----
   let since = null;
   const show = (id, is) => { document.getElementById(id).hidden = !is; };
+  // Once the daemon of a demo is gone, no other comes: the page says so, and asks no more.
+  const over = document.getElementById('demo-over');
+  let isOver = false;
+  const end = () => {
+    isOver = true;
+    held.clear();
+    stream.remove();
+    over.hidden = false;
+    document.documentElement.toggleAttribute('data-gone', true);
+    document.documentElement.toggleAttribute('data-over', true);
+    const leading = 'form :is(button, input, select, textarea), .time input, a[href]:not([href^="#"])';
+    document.querySelectorAll(leading).forEach((element) => { element.inert = true; });
+  };
   const setGone = (is, status) => {
+    if (isOver) return;
+    if (is && over && !status) {
+      fetch(swarm.page('palette'), { method: 'HEAD' }).catch(end);
+      return;
+    }
     const isSignedOut = is && (status === 401 || status === 404);
     if (is && !since) since = new Date();
     if (!is) since = null;
@@ -162,6 +180,7 @@
   // A first request that failed is not repeated by the extension.
   let tries = 0;
   const again = () => {
+    if (isOver) return;
     setTimeout(again, Math.min(60000, 5000 * 2 ** tries));
     if (document.hidden || stream._htmx?.sse) {
       tries = 0;

@@ -16,7 +16,6 @@ use crate::domain::state::State;
 use crate::domain::state::checkpoint::RollbackStep;
 use crate::domain::time::Timestamp;
 use crate::view::{self, TargetNow, WarningView};
-use crate::web::Site;
 use crate::web::actions::shown;
 use crate::web::assets::{self, TabIcon};
 use crate::web::document::{Drawing, Page, Place, encoded};
@@ -26,6 +25,7 @@ use crate::web::parts::{commands, icon, phase, tinted};
 use crate::web::preferences::{self, Theme};
 use crate::web::time::bar::{Shown, time_bar};
 use crate::web::touches::Touched;
+use crate::web::{DemoRun, Site};
 
 /// The icons that [`icon`] refers to.
 const ICONS: &str = include_str!("../assets/icons.svg");
@@ -162,7 +162,7 @@ pub fn document(drawing: &Drawing<'_>, page: &Page, view: &FrameView) -> Markup 
                 (navigation(drawing, page.place, view))
                 main #main tabindex="-1" {
                     (past::bar(drawing, view))
-                    (connection())
+                    (connection(drawing))
                     (drawing.fragment("f-notices", Touched::STATUS, &notices(drawing, view)))
                     (drawing.fragment(
                         "f-rollback",
@@ -213,8 +213,9 @@ fn rollback(drawing: &Drawing<'_>, view: &FrameView) -> Markup {
 }
 
 /// What the script shows when the stream ends: the page stays readable.
-fn connection() -> Markup {
+fn connection(drawing: &Drawing<'_>) -> Markup {
     html! {
+        @if let Some(run) = drawing.site.demo_run { (demo_over(drawing, run)) }
         p #gone .note.note-bad role="status" hidden {
             "No answer since " time {} "; agents work on under their runners. Start the daemon: "
             code { "swarm start" }
@@ -225,6 +226,26 @@ fn connection() -> Markup {
         }
         p #crowded .note role="status" hidden {
             "Five newer tabs are open. This one asks every 5 s."
+        }
+    }
+}
+
+/// What is shown in place of an error when a demo has ended.
+fn demo_over(drawing: &Drawing<'_>, run: DemoRun) -> Markup {
+    let root = drawing.site.api.repo_root.display();
+    let command = |command: &str| commands(&[command.to_owned()]);
+    html! {
+        div #demo-over .note role="status" hidden {
+            p { b { "The demo is over." } " This page stays as it was at its end." }
+            @if run.is_kept {
+                p { "Its repository is kept in " code { (root) } ". To go on there, run:" }
+                (command("swarm start"))
+            } @else {
+                p { "Its repository is gone. To keep the next one and look around in it:" }
+                (command("swarm demo --keep"))
+            }
+            p { "To start for real, run these in a repository of your own:" }
+            (commands(&["swarm init".to_owned(), "swarm start".to_owned()]))
         }
     }
 }
@@ -447,5 +468,30 @@ fn navigation(drawing: &Drawing<'_>, here: Place, view: &FrameView) -> Markup {
         | Touched::LEARNINGS;
     html! {
         nav .side aria-label="Pages" { (drawing.fragment("f-nav", touched, &lists)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::domain::testkit::scenario::Scenario;
+    use crate::web::DemoRun;
+    use crate::web::pages::checkpoints::testkit::World;
+
+    #[tokio::test]
+    async fn a_demo_has_the_words_for_its_end_and_other_pages_do_not() {
+        let state = Scenario::running().state;
+        let (gone, kept) = ("swarm demo --keep", "Its repository is kept in");
+        for (is_kept, has, lacks) in [(false, gone, kept), (true, kept, gone)] {
+            let world = World::of_demo_run(&state, DemoRun { is_kept });
+            let page = world.page("").await;
+            let (_, over) = page.split_once("id=\"demo-over\"").unwrap();
+            let (over, _) = over.split_once("</div>").unwrap();
+            for words in ["The demo is over.", "swarm init", "swarm start", has] {
+                assert!(over.contains(words), "{words}: {over}");
+            }
+            assert!(!over.contains(lacks), "{lacks}: {over}");
+        }
+        let page = World::of(&state).page("").await;
+        assert!(!page.contains("demo-over"), "{page}");
     }
 }

@@ -8,7 +8,7 @@ use maud::{Markup, html};
 
 use crate::domain::attention::NeedKey;
 use crate::domain::hook::HookName;
-use crate::domain::ids::{AgentId, IdeaId};
+use crate::domain::ids::IdeaId;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::view::{self, NeedsYou};
@@ -34,6 +34,11 @@ impl Item {
     /// Whether finished work waits for a person to look at it.
     pub fn is_review(&self) -> bool {
         matches!(self.key, NeedKey::Review { .. })
+    }
+
+    /// Whether a resolver asks about a conflict, and an answer reaches it.
+    fn is_conflict_question(&self) -> bool {
+        matches!(self.key, NeedKey::Conflict { .. }) && !self.shown.is_empty()
     }
 }
 
@@ -72,8 +77,11 @@ fn shown_by(state: &State, key: &NeedKey) -> String {
         }
         NeedKey::Failed { idea } | NeedKey::Blocked { idea } => shown::idea(state, idea),
         NeedKey::WaitsInVain { after, .. } => shown::idea(state, after),
+        NeedKey::Conflict { idea } => {
+            let question = shown::conflict_question(state, idea);
+            question.map_or_else(String::new, |(_, question)| question.run.to_string())
+        }
         NeedKey::Rewritten { .. }
-        | NeedKey::Conflict { .. }
         | NeedKey::Review { .. }
         | NeedKey::Merge { .. }
         | NeedKey::Checkout { .. } => String::new(),
@@ -147,7 +155,11 @@ fn name(key: &NeedKey) -> String {
 }
 
 fn entry(drawing: &Drawing<'_>, item: &Item) -> Markup {
-    let (shape, words) = heading(&item.key);
+    let (shape, words) = if item.is_conflict_question() {
+        ("ask", "asks you about a conflict")
+    } else {
+        heading(&item.key)
+    };
     let time = drawing.moment.time();
     let is_question = matches!(item.key, NeedKey::Question { .. });
     let actions = actions(drawing, item);
@@ -172,7 +184,8 @@ fn entry(drawing: &Drawing<'_>, item: &Item) -> Markup {
             }
         }
         @if !drawing.moment.is_past() {
-            @if is_question { div .do { (actions) } } @else { div .acts { (actions) } }
+            @let has_box = is_question || item.is_conflict_question();
+            div class=(if has_box { "do" } else { "acts" }) { (actions) }
         }
     }
 }
@@ -202,9 +215,15 @@ fn actions(drawing: &Drawing<'_>, item: &Item) -> Markup {
         NeedKey::Baseline { .. } => resume(drawing, item, "Check again"),
         NeedKey::Paused => resume(drawing, item, "Resume"),
         NeedKey::Account { .. } => resume(drawing, item, "Try again"),
-        NeedKey::Question { agent } => question(drawing, item, agent),
+        NeedKey::Question { agent } => html! {
+            (question(drawing, item, ("say", agent.as_str()), agent.as_str()))
+            a .b.quiet href=(drawing.link(&format!("agents/{agent}"))) { "Open" }
+        },
         NeedKey::Review { idea } => review(drawing, idea, &item.need),
         NeedKey::Conflict { idea } => html! {
+            @if item.is_conflict_question() {
+                (question(drawing, item, ("answer", idea.as_str()), "the resolver"))
+            }
             (button(drawing, "merge-retry", idea, "b quiet", "Try again"))
             (button(drawing, "resolve", idea, "b", "I settled it"))
         },
@@ -227,17 +246,16 @@ fn actions(drawing: &Drawing<'_>, item: &Item) -> Markup {
     }
 }
 
-fn question(drawing: &Drawing<'_>, item: &Item, agent: &AgentId) -> Markup {
+/// The box for an answer to `who`, which goes on then.
+fn question(drawing: &Drawing<'_>, item: &Item, (verb, id): (&str, &str), who: &str) -> Markup {
     let body = html! {
         (carried(item))
-        input id={ "answer-" (agent) "-" (item.shown) } name="text" required autocomplete="off"
-            aria-label={ "Answer to " (agent) } placeholder="Answer; it goes on at once";
+        input id={ "answer-" (id) "-" (item.shown) } name="text" required
+            autocomplete="off" aria-label={ "Answer to " (who) }
+            placeholder="Answer; it goes on at once";
         button .b.pri { "Send" }
     };
-    html! {
-        (drawing.form(&format!("do/say/{agent}"), &body))
-        a .b.quiet href=(drawing.link(&format!("agents/{agent}"))) { "Open" }
-    }
+    drawing.form(&format!("do/{verb}/{id}"), &body)
 }
 
 fn review(drawing: &Drawing<'_>, idea: &IdeaId, need: &NeedsYou) -> Markup {

@@ -99,6 +99,7 @@ fn tell(world: &World, text: impl Fn(usize) -> String) {
         commands: vec![text(3)],
         agents_stopped: Vec::new(),
         ideas_to_start: 1,
+        ideas_starting: vec![idea(2)],
         messages_dropped: vec![Dropped {
             idea_id: idea(1),
             message: text(4),

@@ -30,9 +30,10 @@ type Context = State<Arc<ApiContext>>;
 pub(in crate::api::routes) async fn board(
     State(context): Context,
     Params(query): Params<BoardQuery>,
-) -> Json<Vec<FactView>> {
-    let board = |state: &_| view::memory::board(state, &aged(), query.all);
-    Json(context.handle.read(board))
+) -> Result<Json<Vec<FactView>>, ApiError> {
+    let aged = aged(&context, None).await?;
+    let board = |state: &_| view::memory::board(state, &aged, query.all);
+    Ok(Json(context.handle.read(board)))
 }
 
 /// Show one fact with its history, as it is or as it was.
@@ -48,20 +49,28 @@ pub(in crate::api::routes) async fn show(
     Params(query): Params<FactQuery>,
 ) -> Result<Json<FactDetail>, ApiError> {
     let history = query.history.unwrap_or(SHOWN_HISTORY);
+    let then = match &query.at {
+        Some(at) => Some(state_then(&context, at).await?),
+        None => None,
+    };
+    let aged = aged(&context, then.as_ref()).await?;
     let read = |state: &state::State| {
-        let found = view::memory::fact(state, &aged(), &key, history);
+        let found = view::memory::fact(state, &aged, &key, history);
         found.ok_or_else(|| unknown(state, &key))
     };
-    match &query.at {
-        Some(at) => read(&state_then(&context, at).await?).map(Json),
+    match &then {
+        Some(state) => read(state).map(Json),
         None => context.handle.read(read).map(Json),
     }
 }
 
 fn unknown(state: &state::State, key: &FactKey) -> ApiError {
-    let near = view::memory::suggestions(state, key).into_iter();
     let refusal = MemoryRefusal::FactUnknown(key.clone());
-    near.fold(Rejection::from(refusal).into(), ApiError::suggest)
+    let mut error = ApiError::from(Rejection::from(refusal));
+    error
+        .suggestions
+        .splice(0..0, view::memory::suggestions(state, key));
+    error
 }
 
 /// Write a fact. With `expectedVersion` it is a compare-and-swap: 409 `FACT_CONFLICT` with

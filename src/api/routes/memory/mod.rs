@@ -17,6 +17,7 @@ use crate::api::ApiContext;
 use crate::api::error::ApiError;
 use crate::api::extract::Asked;
 use crate::daemon::actor::handle::Accepted;
+use crate::daemon::memory::freshness;
 use crate::daemon::offline::Upto;
 use crate::domain::command::Command;
 use crate::domain::memory::{BadKey, MemoryCommand};
@@ -45,9 +46,16 @@ pub(super) fn taken(accepted: &Accepted) -> Taken<'_> {
     }
 }
 
-/// The paths of evidence that changed since.
-fn aged() -> Aged {
-    Aged::nothing()
+/// The paths of evidence that had changed on the target in this state.
+async fn aged(context: &Arc<ApiContext>, then: Option<&State>) -> Result<Aged, ApiError> {
+    let read = |state: &State| (freshness::seen_files(state), freshness::target_of(state));
+    let (seen, target) = match then {
+        Some(state) => read(state),
+        None => context.handle.read(read),
+    };
+    let root = context.repo_root.clone();
+    let aged = blocking(move || freshness::aged_in(&root, &seen, target.as_ref())).await?;
+    Ok(aged.into())
 }
 
 /// The facts and learnings that are most similar to a text, without those in `except`.

@@ -46,9 +46,11 @@ pub(in crate::api::routes) async fn show(
 ) -> Result<Json<NoteView>, ApiError> {
     context.handle.read(|state| {
         let unknown = || {
-            let near = view::memory::note_suggestions(state, &key).into_iter();
             let refusal = MemoryRefusal::NoteUnknown(key.clone());
-            near.fold(Rejection::from(refusal).into(), ApiError::suggest)
+            let mut error = ApiError::from(Rejection::from(refusal));
+            let near = view::memory::note_suggestions(state, &key);
+            error.suggestions.splice(0..0, near);
+            error
         };
         let note = view::memory::note(state, &key);
         note.map(Json).ok_or_else(unknown)

@@ -32,6 +32,7 @@ use crate::domain::event::Event;
 use crate::domain::ids::IdeaId;
 use crate::domain::settings::Mode;
 use crate::domain::state::State;
+use crate::web::DemoRun;
 use ending::Interrupts;
 use facts::{Facts, Moment, worth_a_look};
 use killer::Killer;
@@ -175,7 +176,8 @@ fn page(args: &Demo, show: Show, repo: &Repo, output: &Output) -> (PageChoice, O
     };
     if is_shown {
         let on_page = announce_page(!args.no_open, repo.state());
-        (PageChoice::AnyPort, Some(on_page))
+        let run = DemoRun { is_kept: args.keep };
+        (PageChoice::Demo(run), Some(on_page))
     } else {
         (PageChoice::Without, None)
     }

@@ -294,7 +294,12 @@ fn version_now(key: &FactKey, context: &Context) -> Result<u64, CliError> {
 fn execute(command: MemoryCommand, context: &Context) -> Result<Value, CliError> {
     let command = Command::Memory(command);
     let done = context.with_access(|access| access.execute(&command));
+    // With `--json` the error has it as `current`.
+    let for_people = !context.output.json;
     done.map_err(|mut error| {
+        if !for_people {
+            return error;
+        }
         if let Some(current) = error.current.as_deref() {
             error.details = present(current).or(error.details);
         }

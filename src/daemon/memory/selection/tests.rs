@@ -109,10 +109,10 @@ fn a_line_has_the_claim_and_its_evidence() {
         support: Support {
             person: true,
             unfinished: 1,
-            aged: vec!["a", "b", "c", "d"],
+            aged: vec!["a", "b", "c"],
             ..Support::default()
         },
-        ..learning("learning-007", "The tests need a Postgres")
+        ..learning("learning-07", "Use sh")
     };
     let candidates = [url, told, port];
     let selection = Asked::default().select(&candidates, DEFAULT_BUDGET);
@@ -121,9 +121,9 @@ fn a_line_has_the_claim_and_its_evidence() {
     Claims, not orders: the idea and the rules above count first; look before you rely on one.
     - [api.port v3] The API listens on 8080. (2 landed ideas, 3 days; src/api.rs changed since)
     - [db.url v2] CONTRADICTED: "DB_URL is required" (idea-004) | "DB_URL has a default" (idea-009)
-    - [learning-007] The tests need a Postgres (a person, 1 unfinished idea, 10 days; a, b and 2 other files changed since)
+    - [learning-07] Use sh (a person, 1 unfinished idea, 10 days; a, b and 1 other file changed since)
     "#);
-    assert_eq!(names(&selection), ["api.port", "db.url", "learning-007"]);
+    assert_eq!(names(&selection), ["api.port", "db.url", "learning-07"]);
     assert_eq!(selection.shown[0].1, 3);
     assert_eq!(selection.left_out, 0);
 }

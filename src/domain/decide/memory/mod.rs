@@ -42,21 +42,28 @@ pub(super) fn command(
 }
 
 /// Records what the prompt of a run shows, once for each run.
-pub(super) fn shown(plan: &mut Plan<'_>, run: &RunId, items: &[ShownItem], held: bool) {
-    let of_run = plan.state.agents.iter();
-    let mut of_run = of_run.filter(|(_, attempt)| attempt.run.as_ref() == Some(run));
-    let Some((agent, attempt)) = of_run.next() else {
+pub(super) fn shown(
+    plan: &mut Plan<'_>,
+    run: &RunId,
+    items: &[ShownItem],
+    fresh: bool,
+    held: bool,
+) {
+    let mut of_run = plan.state.agents.iter();
+    let of_run = of_run.find(|(_, attempt)| attempt.run.as_ref() == Some(run));
+    let Some((agent, attempt)) = of_run else {
         return;
     };
-    let is_new = |item: &&ShownItem| attempt.shown.get(&item.reference) != Some(&item.version);
-    let items: Vec<ShownItem> = items.iter().filter(is_new).cloned().collect();
-    if items.is_empty() && held == attempt.memory_held {
+    let is_known = attempt.shown_by.as_ref() == Some(run);
+    let says_nothing = items.is_empty() && attempt.shown.is_empty() && held == attempt.memory_held;
+    if is_known || says_nothing {
         return;
     }
     plan.emit(MemoryShown {
         agent: agent.clone(),
         run: run.clone(),
-        items,
+        items: items.to_vec(),
+        fresh,
         held,
     });
 }

@@ -73,10 +73,10 @@ fn afterwards(shown: &Preview) -> Markup {
     html! {
         label {
             input type="checkbox" name="resume" value="yes";
-            span { "Start the autopilot again afterwards"
-                @if shown.ideas_to_start > 0 { ": " (preview::starting(shown)) } }
+            span { "Start the autopilot again afterwards" }
         }
         p .dim { "Otherwise swarm stays paused until you resume it." }
+        (preview::starting(shown, "Once it goes on,"))
     }
 }
 
@@ -138,7 +138,7 @@ pub fn digests(preview: &Preview) -> String {
         json!(preview.agents_stopped),
         json!(preview.messages_dropped),
         json!([preview.dirty_files, preview.commands]),
-        json!([preview.ideas_to_start, preview.problem]),
+        json!([preview.ideas_starting, preview.problem]),
     ];
     parts.map(|part| shown::digest(&part.to_string())).join("-")
 }

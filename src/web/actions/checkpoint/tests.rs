@@ -12,7 +12,7 @@ use super::{Typed, check};
 use crate::daemon::checkpoints::list::{Dropped, Preview, Stopped};
 use crate::domain::command::Command;
 use crate::domain::state::IdeaStatus;
-use crate::domain::testkit::scenario::Scenario;
+use crate::domain::testkit::scenario::{Scenario, held};
 use crate::domain::testkit::{agent, checkpoint_name, idea, oid};
 use crate::web::actions::{act_about, act_plain, ask_about, ask_plain};
 use crate::web::pages::checkpoints::testkit::{World, body};
@@ -75,7 +75,13 @@ async fn the_dialog_carries_what_it_shows() {
     assert_eq!(answer.status(), 200);
     let page = body(answer).await;
     let from = format!("name=\"from\" value=\"{}\"", oid(7));
-    for words in [&*from, "Roll back 2 commits, 1 idea", "name=\"resume\""] {
+    let starts = "Once it goes on, 1 idea starts:</p><ul><li><span class=\"id\">idea-002</span>";
+    for words in [
+        &*from,
+        "Roll back 2 commits, 1 idea",
+        "name=\"resume\"",
+        starts,
+    ] {
         assert!(page.contains(words), "{words}: {page}");
     }
     let ticked = page.contains("name=\"resume\" value=\"yes\" checked");
@@ -208,6 +214,52 @@ async fn an_unknown_checkpoint_has_no_dialog() {
     let answer = ask(&world(), "rollback/midd").await;
     assert_eq!(answer.status(), 404);
     assert!(body(answer).await.contains("id you mean mid?"));
+}
+
+#[tokio::test]
+async fn the_undo_of_a_rollback_names_the_ideas_that_go_back_to_work() {
+    let mut story = story();
+    story.command(Command::RollBack {
+        name: checkpoint_name("mid"),
+        pause: true,
+        from: None,
+    });
+    story
+        .rollback_ready(held(&story.state, |_| None))
+        .all_goes_well();
+    let world = World::of(&story.state);
+    let mut preview = a_preview();
+    // One does not change its status, but goes back to work.
+    preview.ideas_starting = vec![idea(2), idea(3)];
+    *world.told.preview.lock().unwrap() = Some(preview);
+    let page = body(ask(&world, "undo").await).await;
+    let (_, starts) = page.split_once("Then 2 ideas start:").unwrap();
+    let (starts, _) = starts.split_once("</ul>").unwrap();
+    assert!(
+        starts.contains("idea-002") && starts.contains("idea-003"),
+        "{page}"
+    );
+}
+
+#[tokio::test]
+async fn another_set_of_ideas_that_start_is_shown_before_a_rollback() {
+    let mut world = world();
+    world
+        .told
+        .preview
+        .lock()
+        .unwrap()
+        .as_mut()
+        .unwrap()
+        .ideas_starting = vec![idea(3)];
+    let answer = act(&world, "rollback/mid", &confirmed(7, 1)).await;
+    assert_eq!(answer.status(), 409);
+    let page = body(answer).await;
+    assert!(
+        page.contains("Changed since this was shown: what follows."),
+        "{page}"
+    );
+    assert!(world.seat.next().now_or_never().is_none());
 }
 
 #[tokio::test]

@@ -3,9 +3,11 @@
 use super::kit::{Answer, World};
 use super::{in_review, working};
 use crate::domain::command::Command;
+use crate::domain::effect::ConflictLevel;
 use crate::domain::event::{Event, TargetRewritten};
 use crate::domain::ids::AgentId;
 use crate::domain::signal::Signal;
+use crate::domain::testkit::outcomes::{conflicted, resolution_started};
 use crate::domain::testkit::scenario::exit;
 use crate::domain::testkit::{Scenario, agent, idea, oid};
 
@@ -94,6 +96,86 @@ async fn after_a_restart_a_repeated_answer_is_not_sent_again() {
         assert_eq!((done.status, world.commands().len()), (303, sent));
         world.restart();
     }
+}
+
+/// The resolver of a conflict asks.
+fn conflict_asked(question: &str) -> Scenario {
+    let mut story = Scenario::running();
+    story.add("one").well_until("buildMerge");
+    resolver_asks(&mut story, question);
+    story
+}
+
+fn resolver_asks(story: &mut Scenario, question: &str) {
+    story.answer("buildMerge", conflicted(ConflictLevel::Medium, &["a.rs"]));
+    story.answer("startResolution", resolution_started(0x2001, &["a.rs"]));
+    asks(story, question);
+}
+
+fn retry() -> Command {
+    Command::RetryMerge { id: idea(1) }
+}
+
+#[tokio::test]
+async fn an_answer_to_a_resolver_is_said_and_lets_it_try_again() {
+    let mut world = World::of(&conflict_asked("polite or <b>loud</b>?"));
+    let page = world.get("").await;
+    let (_, need) = page
+        .text
+        .split_once("id=\"need-conflict-idea-001\"")
+        .unwrap();
+    let (need, _) = need.split_once("</ul>").unwrap();
+    for words in [
+        "asks you about a conflict",
+        "polite or &lt;b&gt;loud&lt;/b&gt;?",
+        "do/answer/idea-001",
+        "Answer to the resolver",
+        "do/resolve/idea-001",
+    ] {
+        assert!(need.contains(words), "{words}: {need}");
+    }
+    let need = Answer {
+        status: 200,
+        to: None,
+        text: need.to_owned(),
+    };
+    let form = answer_to(&need, "loud");
+    let expected = [vec![say(&agent(1), "loud"), retry()], vec![]];
+    for sent in expected {
+        let done = world
+            .send("POST", "do/answer/idea-001", Some(&form), &[])
+            .await;
+        assert_eq!(done.status, 303, "{}", done.says());
+        assert_eq!(world.commands(), sent);
+        world.restart();
+    }
+}
+
+#[tokio::test]
+async fn an_answer_to_a_resolver_reaches_no_later_question() {
+    let mut story = conflict_asked("polite or loud?");
+    let first = World::of(&story).get("ideas/idea-001").await;
+    let drawn = story.state.clone();
+    story.command(say(&agent(1), "loud")).command(retry());
+    resolver_asks(&mut story, "delete it?");
+    let world = World::after(&drawn, &story);
+    let (_, need) = first.text.split_once("do/answer/idea-001").unwrap();
+    let need = Answer {
+        status: 200,
+        to: None,
+        text: format!("name=\"op\" {need}"),
+    };
+    let shown = need.hidden("shown");
+    let form = format!("op={}&shown={shown}&text=yes", first.hidden("op"));
+    let refused = world
+        .send("POST", "do/answer/idea-001", Some(&form), &[])
+        .await;
+    assert_eq!((refused.status, world.commands()), (409, vec![]));
+    assert!(
+        refused.says().contains("no longer open"),
+        "{}",
+        refused.says()
+    );
 }
 
 #[tokio::test]

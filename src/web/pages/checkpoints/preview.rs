@@ -106,16 +106,18 @@ pub fn changes(preview: &Preview, branch: &str, afterwards: &Markup) -> Markup {
 pub fn stays_paused(preview: &Preview) -> Markup {
     html! {
         "swarm stays paused until you resume it."
-        @if preview.ideas_to_start > 0 { " Then " (starting(preview)) "." }
+        (starting(preview, "Then"))
     }
 }
 
-/// `2 ideas wait for their turn`.
-pub fn starting(preview: &Preview) -> String {
-    match preview.ideas_to_start {
-        1 => "1 idea waits for its turn".to_owned(),
-        count => format!("{count} ideas wait for their turn"),
-    }
+/// The ideas that go on, by their names; `when` begins the sentence.
+pub fn starting(preview: &Preview, when: &str) -> Markup {
+    let all = &preview.ideas_starting;
+    html! { @if !all.is_empty() {
+        p { (when) " " (many(all.len(), "idea"))
+            @if all.len() == 1 { " starts:" } @else { " start:" } }
+        (folded(all, |id| html! { span .id { (id) } }))
+    } }
 }
 
 fn target(preview: &Preview) -> Markup {

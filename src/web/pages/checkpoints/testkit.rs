@@ -19,11 +19,11 @@ use crate::daemon::testkit::Seat;
 use crate::domain::ids::CheckpointName;
 use crate::domain::state::State;
 use crate::view::{MergeDiff, TargetNow};
-use crate::web::Site;
 use crate::web::entry::access::Access;
 use crate::web::moment::Moment;
 use crate::web::pages::asked::Query;
 use crate::web::pages::{Route, draw};
+use crate::web::{DemoRun, Site};
 
 /// See the module.
 pub struct World {
@@ -109,6 +109,14 @@ impl World {
             told,
             _dir: dir,
         }
+    }
+
+    /// The same, while `swarm demo` runs it.
+    pub fn of_demo_run(state: &State, run: DemoRun) -> Self {
+        let mut world = Self::of(state);
+        let site = Site::new(Arc::clone(&world.site.api), Arc::clone(&world.site.access));
+        world.site = Arc::new(site.of_demo_run(run));
+        world
     }
 
     /// The document at this address, now.

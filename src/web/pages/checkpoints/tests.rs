@@ -42,6 +42,7 @@ pub fn a_preview() -> Preview {
         commands: Vec::new(),
         agents_stopped: Vec::new(),
         ideas_to_start: 1,
+        ideas_starting: vec![idea(2)],
         messages_dropped: Vec::new(),
         problem: None,
     }

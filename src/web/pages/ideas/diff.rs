@@ -145,6 +145,12 @@ impl Sheet<'_> {
             @if diff.files.is_empty() {
                 p .sub.sec2 { "It changes no file." }
             } @else {
+                @if self.may_comment {
+                    p #comment-hint .sub.sec2 hidden {
+                        "Click the number of a line to comment on it, or type it beside the \
+                        file's name; comments go back with the work."
+                    }
+                }
                 section .sec.diffgrid aria-label="Changes" data-comments[self.may_comment] {
                     (self.list(&shown))
                     div { @for (index, file) in diff.files.iter().enumerate() {

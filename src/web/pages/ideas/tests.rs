@@ -83,6 +83,20 @@ async fn a_review_is_bound_to_the_commit_that_is_drawn() {
 }
 
 #[tokio::test]
+async fn a_review_says_above_its_changes_how_to_comment_on_a_line() {
+    let hint = "Click the number of a line to comment on it";
+    let state = in_review().state;
+    let world = World::with_changes(&state, Some(changes()));
+    let page = world.page("ideas/idea-001?tab=changes").await;
+    let (before, _) = page.split_once("diffgrid").unwrap();
+    // Only the script can comment, and shows it.
+    let (tag, _) = before.split_once(hint).unwrap();
+    assert!(tag.ends_with("hidden>"), "{tag}");
+    let past = world.past("ideas/idea-001?tab=changes").await;
+    assert!(!past.contains(hint), "{past}");
+}
+
+#[tokio::test]
 async fn changes_are_shown_escaped_in_both_views_with_binary_files_folded() {
     let world = World::with_changes(&in_review().state, Some(changes()));
     for address in [

@@ -45,6 +45,7 @@ pub struct View {
     way: BTreeMap<IdeaId, String>,
     bumps: Vec<Bump>,
     by_profile: BTreeMap<ProfileName, UsedView>,
+    by_landed: UsedView,
     agents: usize,
     found: Vec<LearningView>,
     branch: String,
@@ -91,9 +92,11 @@ impl View {
         let recent = |at: Timestamp| since.is_none_or(|since| at >= since);
         let mut found = view::learnings(state);
         found.retain(|one| recent(one.learned_at));
+        let report = view::report(state, since);
         Self {
             since: text.to_owned(),
-            report: view::report(state, since),
+            by_landed: view::used_by_landed(state, since, &report.landed),
+            report,
             way: view::on_the_way(&all),
             bumps: all.into_iter().filter(|bump| recent(bump.at)).collect(),
             by_profile: view::used_by_profile(state, since),
@@ -104,16 +107,15 @@ impl View {
         }
     }
 
-    /// What the ideas that landed used.
-    fn landed_for(&self) -> Option<f64> {
-        let used = self
-            .report
-            .landed
-            .iter()
-            .filter_map(|one| one.used.as_ref());
-        let known = used.filter(|used| dollars(used).is_some());
-        let all: Vec<f64> = known.map(|used| used.usd + used.estimated_usd).collect();
-        (!all.is_empty()).then(|| all.iter().sum())
+    /// All that was spent in the period, and how much of it went into what landed; `None` if no
+    /// cost is known.
+    fn spent(&self) -> Option<String> {
+        let all = dollars(&self.report.used)?;
+        Some(match dollars(&self.by_landed) {
+            _ if self.report.landed.is_empty() => format!("{all} was spent."),
+            Some(landed) => format!("{all} was spent, {landed} of it on what landed."),
+            None => format!("{all} was spent; what landed had no known part in it."),
+        })
     }
 
     /// When the period began, as far as known.
@@ -191,7 +193,6 @@ fn headline(view: &View) -> Markup {
         }
         h1 {
             (capital(&word(landed))) " " (ideas) " landed"
-            @if let Some(usd) = view.landed_for() { " for " (format!("${usd:.2}")) }
         }
         p .lead { (lead(view)) }
     }
@@ -202,6 +203,7 @@ fn lead(view: &View) -> Markup {
     let (failed, waiting) = (report.failed.len(), report.waiting.len());
     let needs = report.needs_you.len();
     html! {
+        @if let Some(spent) = view.spent() { (spent) " " }
         @match view.agents {
             0 => "No agent worked. ",
             1 => "One agent worked. ",

@@ -3,6 +3,7 @@
 use super::read;
 use crate::domain::command::Command;
 use crate::domain::observation::{RunEnd, RunEndKind};
+use crate::domain::signal::Signal;
 use crate::domain::state::IdeaStatus;
 use crate::domain::testkit::scenario::Scenario;
 use crate::domain::testkit::{START, idea};
@@ -63,6 +64,53 @@ fn landed_and_waiting() -> Scenario {
     story.wait(60_000).add("second");
     story.command(Command::HoldIdea { id: idea(2) });
     story
+}
+
+/// One idea landed for a quarter of a dollar; another failed for half of one.
+fn landed_and_failed() -> Scenario {
+    let mut story = story();
+    story.wait(60_000).add("second").well_until("iteration");
+    let (agent, attempt) = story.state.agents.iter().next().unwrap();
+    let (agent, run) = (agent.clone(), attempt.run.clone().unwrap());
+    story.says(&agent, Signal::Blocked(Some("no map".into())));
+    let (effect, _) = story.state.run_effect(&run).unwrap();
+    let bill = Bill {
+        cost: Some(MicroUsd(500_000)),
+        ..Bill::default()
+    };
+    let end = RunEnd {
+        bill: Some(bill),
+        ..RunEnd::new(RunEndKind::Exited { code: 0 })
+    };
+    story.run_over(effect, end).all_goes_well();
+    assert_eq!(story.idea(2).status, IdeaStatus::Blocked);
+    story
+}
+
+#[tokio::test]
+async fn its_first_sentence_is_all_that_was_spent_and_what_went_into_what_landed() {
+    let story = landed_and_failed();
+    let world = World::of(&story.state);
+    let until = story.state.swarm.last_event_at;
+    let between = until.plus_millis(-30_000);
+    for (since, address, sentence) in [
+        (
+            None,
+            "report".to_owned(),
+            "$0.75 was spent, $0.25 of it on what landed.",
+        ),
+        (
+            Some(between),
+            format!("report?since={between}"),
+            "$0.50 was spent.",
+        ),
+    ] {
+        let used = view::report(&story.state, since).used;
+        let all = format!("${:.2} was spent", used.usd + used.estimated_usd);
+        assert!(sentence.starts_with(&all), "{sentence}: {used:?}");
+        let page = world.page(&address).await;
+        assert!(page.contains(sentence), "{sentence}: {page}");
+    }
 }
 
 #[tokio::test]
