@@ -68,5 +68,6 @@ mod steering;
 mod stuck;
 mod submodules;
 mod syscalls;
+mod told_memory;
 mod undo;
 mod unusual_names;
