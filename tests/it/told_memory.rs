@@ -55,7 +55,7 @@ fn a_prompt_shows_what_matters_for_its_idea_with_its_evidence() {
     assert_eq!(section(&prompts(&sandbox, &first)[0]), "");
     let shown = sandbox.logged("memoryShown");
     assert_eq!(shown.len(), 1, "{shown:?}");
-    let items = shown[0]["data"]["items"].as_array().unwrap();
+    let items = shown[0].data["items"].as_array().unwrap();
     assert!(
         items.contains(&json!({"ref": "api.port", "version": 1})),
         "{items:?}"
@@ -76,7 +76,7 @@ fn an_agent_of_a_held_out_attempt_is_shown_nothing_and_the_log_says_so() {
     assert_eq!(section(&prompts(&sandbox, &second)[0]), "");
     let shown = sandbox.logged("memoryShown");
     assert!(
-        shown.iter().all(|event| event["data"]["held"] == true),
+        shown.iter().all(|event| event.data["held"] == true),
         "{shown:?}"
     );
     assert_eq!(shown.len(), 2);
@@ -144,5 +144,5 @@ fn what_a_prompt_shows_is_in_the_log_once_though_the_daemon_is_killed() {
     daemon.stop();
     let shown = sandbox.logged("memoryShown");
     assert_eq!(shown.len(), 1, "{shown:?}");
-    assert_eq!(shown[0]["data"]["items"][0]["ref"], "learning-001");
+    assert_eq!(shown[0].data["items"][0]["ref"], "learning-001");
 }
