@@ -12,7 +12,6 @@
 //! | [`output`], `confirm` | streams, tables and colours; questions before a change |
 //! | [`error`] | errors and exit codes |
 //! | `new_ideas` | new ideas from files and from the person's editor |
-//! | `speaker` | who types a command, and what agents may type |
 //! | `complete` | answers a shell that completes a command line |
 //! | `host` | runs a daemon in this process |
 //!
@@ -38,7 +37,6 @@ pub mod render;
 pub mod repo;
 pub mod screen;
 mod slips;
-pub mod speaker;
 mod summary;
 #[cfg(test)]
 pub(crate) mod testkit;

@@ -154,10 +154,12 @@ fn without_a_daemon_an_agent_is_found_too() {
     let sandbox = Sandbox::ready();
     let typist = typist(&sandbox);
     let other = Sandbox::ready();
-    let elsewhere = other.repo();
+    let there = ["config set agents.timeoutMinutes 45", "idea add more"];
+    let there = there.map(|line| format!("-C {} {line}", other.repo().display()));
+    let done = there.clone().map(|line| format!("{line}: 0"));
     fs::write(
         sandbox.path("out/elsewhere"),
-        format!("-C {} pause\n", elsewhere.display()),
+        there.map(|line| line + "\n").concat(),
     )
     .unwrap();
     let daemon = sandbox.start();
@@ -171,11 +173,10 @@ fn without_a_daemon_an_agent_is_found_too() {
     sandbox.release("alone");
     assert_eq!(typed(&sandbox, "agent"), all_refused(&CHANGING));
     assert_eq!(typed(&sandbox, "adder"), all_refused(&["idea add more"]));
-    let paused = format!("-C {} pause: 0", elsewhere.display());
-    assert_eq!(typed(&sandbox, "elsewhere"), [paused], "another repository");
+    assert_eq!(typed(&sandbox, "elsewhere"), done, "another repository");
     sandbox.wait_held("end");
-    sandbox.swarm(&["pause"]).ok();
-    sandbox.swarm(&["resume"]).ok();
+    sandbox.swarm(&["idea", "hold", &id]).ok();
+    sandbox.swarm(&["idea", "unhold", &id]).ok();
     sandbox.release("end");
     let daemon = sandbox.start();
     sandbox.wait_idea(&id, "done");
