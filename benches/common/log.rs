@@ -442,5 +442,6 @@ fn settings() -> Result<Settings> {
         resume_sessions: true,
         prices: std::collections::BTreeMap::new(),
         budget: swarm::domain::settings::Budget::default(),
+        agents_may_add: false,
     })
 }

@@ -63,6 +63,7 @@ mod service;
 mod setup;
 mod short_ids;
 mod shutdown;
+mod speaking;
 mod stable_paths;
 mod steering;
 mod stuck;

@@ -1,4 +1,5 @@
 //! Access to the state: through the daemon if one is running, otherwise through the files.
+//! `speaker` says who may type which command.
 //!
 //! Invariant: both give the same views. A change is sent at most once; it is retried only if it
 //! certainly had no effect.
@@ -6,6 +7,7 @@
 pub mod ids;
 mod memory_requests;
 pub mod remote;
+pub mod speaker;
 pub mod temporary_daemon;
 
 use std::thread;
@@ -23,6 +25,7 @@ use crate::daemon::{Paths, clean, hooks, offline};
 use crate::domain::command::Command;
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId};
 use crate::domain::rejection::Rejection;
+use crate::domain::request::Request;
 use crate::domain::state::{IdeaStatus, State};
 use crate::domain::time::Timestamp;
 use crate::view::{self, Outside, TargetNow};
@@ -259,7 +262,12 @@ impl Access {
         match self {
             Self::Daemon(daemon) => daemon.execute(command),
             Self::Offline(paths) => {
-                let mut answer = answer(&offline::execute(paths, &command.clone().into())?);
+                let request = Request {
+                    by: speaker::author(paths)?,
+                    operation: None,
+                    command: command.clone(),
+                };
+                let mut answer = answer(&offline::execute(paths, &request)?);
                 let state = offline::read(paths)?;
                 let note = if let Command::EditIdea { id, .. } = command {
                     view::edited(&state, id)
