@@ -13,7 +13,6 @@
 //! | [`error`] | errors and exit codes |
 //! | `new_ideas` | new ideas from files and from the person's editor |
 //! | `mcp` | the memory as tools, for an agent's program |
-//! | `speaker` | who types a command, and what agents may type |
 //! | `complete` | answers a shell that completes a command line |
 //! | `host` | runs a daemon in this process |
 //!
@@ -40,7 +39,6 @@ pub mod render;
 pub mod repo;
 pub mod screen;
 mod slips;
-pub mod speaker;
 mod summary;
 #[cfg(test)]
 pub(crate) mod testkit;

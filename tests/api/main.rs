@@ -12,3 +12,4 @@ mod page;
 mod report;
 mod routes;
 mod sockets;
+mod speaking;

@@ -154,10 +154,13 @@ async fn what_agents_found_out_is_listed_with_everyone_who_found_it() {
     let learned = |id: &str, agent: &str, global| {
         Event::Learned(Learned {
             id: id.into(),
-            agent: agent.parse().unwrap(),
-            profile: "ed".parse().unwrap(),
+            agent: Some(agent.parse().unwrap()),
+            profile: Some("ed".parse().unwrap()),
             global,
             content: "the door is green".into(),
+            evidence: None,
+            claim: None,
+            restored: false,
         })
     };
     let facts = vec![
@@ -305,10 +308,13 @@ async fn answers_have_exactly_the_fields_that_are_described() {
     client.post(&say, &json!({"text": "hello"})).await.unwrap();
     let learned = Event::Learned(Learned {
         id: "learning-001".into(),
-        agent: agent.parse().unwrap(),
-        profile: "ed".parse().unwrap(),
+        agent: Some(agent.parse().unwrap()),
+        profile: Some("ed".parse().unwrap()),
         global: true,
         content: "x".into(),
+        evidence: None,
+        claim: None,
+        restored: false,
     });
     world.facts(vec![learned]).await;
     let description = client.get("openapi.json").await.unwrap();

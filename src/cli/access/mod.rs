@@ -1,4 +1,5 @@
 //! Access to the state: through the daemon if one is running, otherwise through the files.
+//! `speaker` says who may type which command.
 //!
 //! Invariant: both give the same views. A change is sent at most once; it is retried only if it
 //! certainly had no effect.
@@ -7,6 +8,7 @@ pub mod ids;
 mod memory;
 mod memory_requests;
 pub mod remote;
+pub mod speaker;
 pub mod temporary_daemon;
 
 use std::thread;
@@ -17,7 +19,6 @@ use serde_json::{Value, json};
 use super::error::{CliError, Kind};
 use super::json::to_value;
 use super::repo::Repo;
-use super::speaker;
 use crate::api::{DaemonFile, Origin};
 use crate::daemon::actor::handle::Accepted;
 use crate::daemon::checkpoints::list;

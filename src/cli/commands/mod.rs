@@ -37,10 +37,10 @@ pub mod wait;
 
 use clap::CommandFactory as _;
 
+use super::access::speaker;
 use super::args::{Cli, Verb};
 use super::context::Context;
 use super::error::CliError;
-use super::speaker;
 
 /// Runs the command.
 pub fn run(verb: Verb, context: &mut Context) -> Result<(), CliError> {

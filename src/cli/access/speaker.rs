@@ -3,12 +3,12 @@
 //! Invariant: a command that needs a person is refused before it does anything else. While a
 //! daemon runs, it finds out for itself who asks; without one, this finding counts.
 
-use super::args::Verb;
-use super::commands::agent::Agent;
-use super::commands::{checkpoint, config, hooks, idea, merge, service};
-use super::context::Context;
-use super::error::CliError;
 use crate::api::named_run;
+use crate::cli::args::Verb;
+use crate::cli::commands::agent::Agent;
+use crate::cli::commands::{checkpoint, config, hooks, idea, merge, service};
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
 use crate::daemon::{Paths, offline};
 use crate::domain::ids::RunId;
 use crate::domain::rejection::Rejection;
