@@ -93,6 +93,7 @@ pub(crate) fn settings() -> Settings {
         resume_sessions: true,
         prices: std::collections::BTreeMap::new(),
         budget: crate::domain::settings::Budget::default(),
+        agents_may_add: false,
     }
 }
 
@@ -634,6 +635,7 @@ fn merge_events() -> Vec<Event> {
 
 fn other_events() -> Vec<Event> {
     let mut events = crate::domain::testkit::samples::of_every_kind();
+    events.extend(crate::domain::testkit::memory_samples::of_every_kind());
     events.extend(run_events());
     events.extend(repair_events());
     events.extend(effect_events());
@@ -658,10 +660,13 @@ fn run_events() -> Vec<Event> {
         }),
         Event::Learned(Learned {
             id: "learning-001".into(),
-            agent: agent(),
-            profile: profile(),
+            agent: Some(agent()),
+            profile: Some(profile()),
             global: true,
             content: "the tests need a database".into(),
+            evidence: None,
+            claim: None,
+            restored: false,
         }),
     ]
 }

@@ -320,7 +320,12 @@ mod tests {
                 daemon.publish(&records);
                 told.send(last).unwrap();
                 if let Some(asker) = asker.take() {
-                    asker.send(Ok(Accepted { seq: last, events })).unwrap();
+                    let accepted = Accepted {
+                        seq: last,
+                        events,
+                        before: None,
+                    };
+                    asker.send(Ok(accepted)).unwrap();
                 }
                 // On this one thread whoever waits is next.
                 tokio::task::yield_now().await;
