@@ -441,7 +441,7 @@ const LONG_MATCHES: &[(&str, &str, &str)] = &[
     ),
     ("web/touches.rs", "of_kind", "the fragments of each event"),
     (
-        "domain/evolve/legacy_hooks.rs",
+        "domain/evolve/hooks/legacy.rs",
         "about",
         "the calls that each event of an old log made owed",
     ),

@@ -18,6 +18,7 @@ use swarm::api::{ApiContext, Control, EventLog, ReloadError, router};
 use swarm::daemon::Accepted;
 use swarm::daemon::actor::handle::Journaled;
 use swarm::daemon::clean::Report;
+use swarm::daemon::memory::finder::Finder;
 use swarm::daemon::offline::Upto;
 use swarm::daemon::testkit::Seat;
 use swarm::domain::decide;
@@ -155,6 +156,7 @@ fn new_world() -> World {
         log: Arc::new(NoLog),
         control: Arc::new(NoControl),
         entrance: None,
+        finder: Finder::default(),
         stop,
     }));
     World {
@@ -173,10 +175,7 @@ async fn act(mut seat: Seat) {
         let mut events = result.clone().unwrap_or_default();
         let mut seq = state.seq;
         drop(answer.send(match result {
-            Ok(events) => Ok(Accepted {
-                seq: seq + events.len() as u64,
-                events,
-            }),
+            Ok(events) => Ok(Accepted::now(seq + events.len() as u64, events)),
             Err(rejection) => Err(rejection.into()),
         }));
         while !events.is_empty() {

@@ -137,11 +137,7 @@ pub fn execute(paths: &Paths, request: &Request) -> Result<Accepted, DaemonError
     match decide::request(&store.state, request, now)? {
         Decided::Events(decided) => fold(&mut store.state, &mut events, decided, now),
         Decided::DoneBefore(operation) => {
-            return Ok(Accepted {
-                seq: operation.seq,
-                events: Vec::new(),
-                before: Some(operation),
-            });
+            return Ok(Accepted::before(operation));
         }
     }
     if events.len() > own {

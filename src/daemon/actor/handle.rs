@@ -41,6 +41,24 @@ pub struct Accepted {
 }
 
 impl Accepted {
+    /// These events carry it out; the last one has this seq.
+    pub fn now(seq: u64, events: Vec<Event>) -> Self {
+        Self {
+            seq,
+            events,
+            before: None,
+        }
+    }
+
+    /// The operation was done before.
+    pub fn before(operation: Operation) -> Self {
+        Self {
+            seq: operation.seq,
+            events: Vec::new(),
+            before: Some(operation),
+        }
+    }
+
     /// The seq before its first event, now or when the operation was first sent.
     pub fn begin(&self) -> u64 {
         let own = if self.before.is_some() {

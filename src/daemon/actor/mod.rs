@@ -259,18 +259,10 @@ impl Actor {
         let accepted = match decide::request(&self.tip, request, now) {
             Ok(Decided::Events(events)) => {
                 self.fold(batch, events.clone(), now);
-                Accepted {
-                    seq: self.tip.seq,
-                    events,
-                    before: None,
-                }
+                Accepted::now(self.tip.seq, events)
             }
             // It may be in the batch before this one: it is answered once that is on disk.
-            Ok(Decided::DoneBefore(operation)) => Accepted {
-                seq: operation.seq,
-                events: Vec::new(),
-                before: Some(operation),
-            },
+            Ok(Decided::DoneBefore(operation)) => Accepted::before(operation),
             Err(rejection) => {
                 // The client has gone.
                 drop(answer.send(Err(rejection.into())));

@@ -12,7 +12,6 @@ mod baseline;
 mod checkpoint;
 pub(crate) mod hooks;
 mod idea;
-mod legacy_hooks;
 mod memory;
 mod merge;
 mod provider;

@@ -87,6 +87,7 @@ fn shown() -> MemoryShown {
             reference: "api.port".into(),
             version: 2,
         }],
+        fresh: true,
         held: false,
     }
 }

@@ -4,6 +4,7 @@
 //! that no new event is forgotten. A line is safe for a terminal: it goes through [`safe`] as a
 //! whole.
 
+mod attempt;
 mod event_parts;
 mod kinds;
 mod memory;
@@ -26,21 +27,20 @@ pub use tone::tone;
 pub use usage::spent;
 
 use crate::domain::event::{
-    AccountFreed, AccountHeld, AccountTried, AgentRedirected, ApprovalWithdrawn, AttemptEnded,
-    AttemptMoved, AttemptSealed, BaselineCleared, BaselineReady, BudgetReached, CancelUndone,
-    CheckpointDeleted, CheckpointMade, ClockWentBack, CommandTaken, ConflictLaidOut,
-    ConflictSettled, EffectFinished, EffectRequested, EndingAsked, Event, GateFailed, GatePassed,
-    GateStarted, HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted,
-    HookTimedOut, IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaHeld,
-    IdeaLanded, IdeaRetried, IdeaUnheld, IterationJudged, IterationStarted, Mark, MergeApproved,
-    MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased,
-    MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan, NightEnded,
-    NoticeDelivered, PauseLifted, PauseSet, PhaseChanged, RedirectUndone, ResolverFailed,
-    RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited,
-    RunEnded, RunStarted, SessionBegan, SessionDropped, SettingsLoaded, SignalSeen, StateRepaired,
-    StateRestored, TargetRewritten, TargetSeen, TargetSettled, TaskSet, UndoRecorded, UsageSeen,
-    VerifyPassed, VerifyReady, VerifyStarted, WarningCleared, WarningRaised, WorkRescued,
-    WorkSaved, WorktreeReady,
+    AccountFreed, AccountHeld, AccountTried, ApprovalWithdrawn, AttemptEnded, AttemptMoved,
+    BaselineCleared, BaselineReady, BudgetReached, CancelUndone, CheckpointDeleted, CheckpointMade,
+    ClockWentBack, CommandTaken, ConflictLaidOut, ConflictSettled, EffectFinished, EffectRequested,
+    EndingAsked, Event, GateFailed, GatePassed, GateStarted, HookApproved, HookAsked, HookCutOff,
+    HookFinished, HookOwed, HookStarted, HookTimedOut, IdeaAdded, IdeaAssigned, IdeaCancelled,
+    IdeaClaimed, IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationStarted, Mark,
+    MergeApproved, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeRejected,
+    MergeReleased, MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan,
+    NightEnded, NoticeDelivered, PauseLifted, PauseSet, PhaseChanged, RedirectUndone,
+    ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack,
+    RoomAwaited, RunEnded, RunStarted, SessionBegan, SessionDropped, SettingsLoaded, SignalSeen,
+    StateRepaired, StateRestored, TargetRewritten, TargetSeen, TargetSettled, TaskSet,
+    UndoRecorded, UsageSeen, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared,
+    WarningRaised, WorkRescued, WorktreeReady,
 };
 use crate::domain::state::Task;
 use crate::view::names;
@@ -223,18 +223,7 @@ fn describe_event(event: &Event) -> String {
         Event::SignalSeen(SignalSeen { agent, signal, .. }) => {
             format!("{agent} says {}", signal_words(signal))
         }
-        Event::IterationJudged(IterationJudged {
-            agent,
-            empty,
-            at_once,
-        }) => {
-            let what = match (empty, at_once) {
-                (true, _) => "wrote nothing",
-                (_, true) => "ended at once",
-                _ => "gave no result yet",
-            };
-            format!("{agent}: the iteration {what}")
-        }
+        Event::IterationJudged(it) => attempt::judged(it),
         Event::IterationExcused(excused) => usage::excused(excused),
         Event::SessionBegan(SessionBegan { agent, session, .. }) => {
             format!("{agent} started conversation {session}")
@@ -257,19 +246,7 @@ fn describe_event(event: &Event) -> String {
         Event::BudgetReached(BudgetReached { day, .. }) => {
             format!("daily budget of {day} used up")
         }
-        Event::AttemptSealed(AttemptSealed {
-            agent,
-            head,
-            committed,
-            ..
-        }) => {
-            let what = if *committed {
-                "leftovers committed, "
-            } else {
-                ""
-            };
-            format!("{agent}: {what}branch at {}", short(head))
-        }
+        Event::AttemptSealed(it) => attempt::sealed(it),
         Event::GatePassed(GatePassed { agent, index }) => {
             format!("{agent}: quality command {} passed", index + 1)
         }
@@ -290,32 +267,8 @@ fn describe_event(event: &Event) -> String {
         Event::EndingAsked(EndingAsked { agent, ending }) => {
             format!("stopping {agent}: {}", ending_words(*ending))
         }
-        Event::AgentRedirected(AgentRedirected {
-            agent,
-            to,
-            new_worktree,
-            ..
-        }) => {
-            let place = if *new_worktree {
-                "a new worktree"
-            } else {
-                "its worktree"
-            };
-            format!("redirecting {agent}: {to} takes its place, in {place}")
-        }
-        Event::WorkSaved(WorkSaved {
-            agent,
-            saved,
-            committed,
-        }) => {
-            let what = if *committed {
-                "work in progress committed"
-            } else {
-                "nothing to commit"
-            };
-            let at = saved.wip.as_ref().unwrap_or(&saved.tip);
-            format!("{agent}: {what}, work kept at {}", short(at))
-        }
+        Event::AgentRedirected(it) => attempt::redirected(it),
+        Event::WorkSaved(it) => attempt::work_saved(it),
         Event::AttemptEnded(AttemptEnded {
             agent,
             end,

@@ -272,15 +272,15 @@ fn claimed(claimed: &Claimed) -> ClaimedView {
 
 /// The answer to a retraction.
 pub fn retracted(taken: &Taken<'_>) -> RetractedView {
-    let reference = |event: &Event| {
+    let references = |event: &Event| {
         let Event::MemoryRetracted(retracted) = event else {
-            return None;
+            return Vec::new();
         };
-        let key = retracted.key.as_ref().map(ToString::to_string);
-        key.or_else(|| retracted.learning.clone())
+        let facts = retracted.facts.iter().map(ToString::to_string);
+        facts.chain(retracted.learnings.iter().cloned()).collect()
     };
     RetractedView {
-        retracted: taken.events.iter().filter_map(reference).collect(),
+        retracted: taken.events.iter().flat_map(references).collect(),
         seq: taken.seq,
     }
 }

@@ -3,7 +3,8 @@
 //! Invariant: a call is owed from the fold of the event that it is about. A call that guards a step
 //! is dropped with the attempt or merge that the step belongs to.
 
-use super::legacy_hooks;
+mod legacy;
+
 use crate::domain::event::{
     Event, HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut,
 };
@@ -46,9 +47,9 @@ pub(crate) fn frozen(state: &State, at: Timestamp, event: &Event) -> Vec<HookOwe
     let Some(settings) = state.settings.as_ref().filter(|it| !it.hooks.is_empty()) else {
         return Vec::new();
     };
-    let calls = legacy_hooks::about(state, at, event).into_iter();
+    let calls = legacy::about(state, at, event).into_iter();
     let there = calls.filter(|call| settings.hooks.contains_key(&call.hook));
-    let owed = |call: legacy_hooks::Call| HookOwed {
+    let owed = |call: legacy::Call| HookOwed {
         hook: call.hook,
         of: event.kind().to_owned(),
         idea: call.idea,

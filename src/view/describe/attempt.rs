@@ -1,0 +1,63 @@
+//! The longer lines of events about attempts.
+
+use super::event_parts::short;
+use crate::domain::event::{AgentRedirected, AttemptSealed, IterationJudged, WorkSaved};
+
+pub(super) fn judged(judged: &IterationJudged) -> String {
+    let IterationJudged {
+        agent,
+        empty,
+        at_once,
+    } = judged;
+    let what = match (empty, at_once) {
+        (true, _) => "wrote nothing",
+        (_, true) => "ended at once",
+        _ => "gave no result yet",
+    };
+    format!("{agent}: the iteration {what}")
+}
+
+pub(super) fn sealed(sealed: &AttemptSealed) -> String {
+    let AttemptSealed {
+        agent,
+        head,
+        committed,
+        ..
+    } = sealed;
+    let what = if *committed {
+        "leftovers committed, "
+    } else {
+        ""
+    };
+    format!("{agent}: {what}branch at {}", short(head))
+}
+
+pub(super) fn redirected(redirected: &AgentRedirected) -> String {
+    let AgentRedirected {
+        agent,
+        to,
+        new_worktree,
+        ..
+    } = redirected;
+    let place = if *new_worktree {
+        "a new worktree"
+    } else {
+        "its worktree"
+    };
+    format!("redirecting {agent}: {to} takes its place, in {place}")
+}
+
+pub(super) fn work_saved(work_saved: &WorkSaved) -> String {
+    let WorkSaved {
+        agent,
+        saved,
+        committed,
+    } = work_saved;
+    let what = if *committed {
+        "work in progress committed"
+    } else {
+        "nothing to commit"
+    };
+    let at = saved.wip.as_ref().unwrap_or(&saved.tip);
+    format!("{agent}: {what}, work kept at {}", short(at))
+}
