@@ -447,3 +447,15 @@ fn it_ends_with_its_input_and_when_nobody_reads() {
     sandbox.wait_within(PATIENCE, "the server to end", || child.try_wait().unwrap());
     sandbox.assert_nothing_runs();
 }
+
+#[test]
+fn doctor_names_the_profiles_whose_agents_get_no_tools() {
+    let sandbox = quiet();
+    let line = "agents of profile `ed` reach the memory by the command line only";
+    let ran = sandbox.swarm(&["doctor"]);
+    assert!(ran.stdout.contains(line), "{ran}");
+    // Whoever turned the tools off knows it.
+    sandbox.configure(&json!({"mode": "semi-auto", "agents": {"mcp": false}}));
+    let ran = sandbox.swarm(&["doctor"]);
+    assert!(!ran.stdout.contains(line), "{ran}");
+}
