@@ -172,8 +172,8 @@ pub struct Agents {
     /// Whether agents may add ideas to the backlog, with `swarm idea add`. Ideas of agents cost
     /// money like yours.
     pub may_add_ideas: bool,
-    /// Whether agents get the shared memory as tools of the Model Context Protocol. swarm passes the
-    /// server to each program that can take one, and changes no file of yours.
+    /// Whether agents get the shared memory as tools of the Model Context Protocol. swarm passes
+    /// the server to each program that can take one, and changes no file of yours.
     pub mcp: bool,
     /// Output limit of one run, in MiB. A run that exceeds it is stopped.
     #[serde(rename = "maxOutputMiB")]

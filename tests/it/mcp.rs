@@ -38,6 +38,7 @@ struct Server {
     asked: u64,
 }
 
+#[allow(clippy::needless_pass_by_value)] // callers write `json!` in place
 impl Server {
     /// Starts it, without a word.
     fn spawn(sandbox: &Sandbox, args: &[&str]) -> Self {
@@ -148,7 +149,7 @@ fn formats(schema: &Value) -> usize {
             own + fields.values().map(formats).sum::<usize>()
         }
         Value::Array(items) => items.iter().map(formats).sum(),
-        _ => 0,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
     }
 }
 
@@ -446,4 +447,16 @@ fn it_ends_with_its_input_and_when_nobody_reads() {
     drop(input);
     sandbox.wait_within(PATIENCE, "the server to end", || child.try_wait().unwrap());
     sandbox.assert_nothing_runs();
+}
+
+#[test]
+fn doctor_names_the_profiles_whose_agents_get_no_tools() {
+    let sandbox = quiet();
+    let line = "agents of profile `ed` reach the memory by the command line only";
+    let ran = sandbox.swarm(&["doctor"]);
+    assert!(ran.stdout.contains(line), "{ran}");
+    // Whoever turned the tools off knows it.
+    sandbox.configure(&json!({"mode": "semi-auto", "agents": {"mcp": false}}));
+    let ran = sandbox.swarm(&["doctor"]);
+    assert!(!ran.stdout.contains(line), "{ran}");
 }

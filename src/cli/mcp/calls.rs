@@ -93,15 +93,12 @@ fn log(repo: &Repo, call: arguments::Log) -> Result<Value, CliError> {
 }
 
 fn notes(repo: &Repo, call: arguments::GetNotes) -> Result<Value, CliError> {
-    let notes = match call.key {
-        Some(key) => {
-            let key = note_key(key)?;
-            json!([with_access(repo, |access| access.note(&key))?])
-        }
-        None => {
-            let prefix = call.prefix.unwrap_or_default();
-            with_access(repo, |access| access.notes(&prefix))?
-        }
+    let notes = if let Some(key) = call.key {
+        let key = note_key(key)?;
+        json!([with_access(repo, |access| access.note(&key))?])
+    } else {
+        let prefix = call.prefix.unwrap_or_default();
+        with_access(repo, |access| access.notes(&prefix))?
     };
     Ok(json!({ "notes": notes }))
 }

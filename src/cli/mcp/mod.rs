@@ -73,7 +73,7 @@ async fn serve_input(server: Server) -> Result<(), CliError> {
         Ok(())
     };
     tokio::select! {
-        served = serving => served,
+        done = serving => done,
         late = out_of_time => late,
     }
 }

@@ -77,7 +77,11 @@ mod tests {
 
     #[test]
     fn news_are_told_once_and_not_to_whom_made_them() {
-        let item = |reference: &str, version: u64, now: u64| json!({"ref": reference, "version": version, "currentVersion": now});
+        let item = |reference: &str, version: u64, current: u64| {
+            let mut item = json!({ "ref": reference, "version": version });
+            item["currentVersion"] = current.into();
+            item
+        };
         let mut known = BTreeMap::new();
         let shown = [item("api.port", 3, 3), item("learning-001", 1, 1)];
         assert_eq!(line(&mut known, &shown), None);

@@ -154,24 +154,9 @@ impl ToolName {
                 }),
                 &[],
             ),
-            Self::Learn => (
-                json!({
-                    "content": text("One sentence"),
-                    "key": text(FACT_KEY),
-                    "local": flag("Only for agents of your profile"),
-                    "paths": texts("Files that it is about"),
-                    "sameAs": text("Id of the learning that says the same"),
-                }),
-                &["content"],
-            ),
+            Self::Learn => (learn_properties(), &["content"]),
             Self::FactWrite => (
-                json!({
-                    "key": text(FACT_KEY),
-                    "value": text("One line"),
-                    "expectedVersion": number("The version that you saw; 0 for a new fact"),
-                    "evidence": texts(EVIDENCE),
-                    "paths": texts("Files that it is about"),
-                }),
+                write_properties(),
                 &["key", "value", "expectedVersion", "evidence"],
             ),
             Self::FactConfirm => (about_version(&json!({})), &["key", "version", "evidence"]),
@@ -190,6 +175,26 @@ impl ToolName {
             ),
         }
     }
+}
+
+fn learn_properties() -> Value {
+    json!({
+        "content": text("One sentence"),
+        "key": text(FACT_KEY),
+        "local": flag("Only for agents of your profile"),
+        "paths": texts("Files that it is about"),
+        "sameAs": text("Id of the learning that says the same"),
+    })
+}
+
+fn write_properties() -> Value {
+    json!({
+        "key": text(FACT_KEY),
+        "value": text("One line"),
+        "expectedVersion": number("The version that you saw; 0 for a new fact"),
+        "evidence": texts(EVIDENCE),
+        "paths": texts("Files that it is about"),
+    })
 }
 
 /// The arguments of a word about a fact as it is, and these besides.
