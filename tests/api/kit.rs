@@ -175,7 +175,11 @@ impl Actor {
             Ok(events) => {
                 self.publish(events.clone());
                 let seq = self.state.seq;
-                Ok(Accepted { seq, events })
+                Ok(Accepted {
+                    seq,
+                    events,
+                    before: None,
+                })
             }
             Err(rejection) => Err(rejection.into()),
         };
@@ -251,6 +255,7 @@ pub fn settings(mode: Mode) -> Settings {
         resume_sessions: true,
         prices: std::collections::BTreeMap::new(),
         budget: swarm::domain::settings::Budget::default(),
+        agents_may_add: false,
     }
 }
 

@@ -154,10 +154,13 @@ async fn what_agents_found_out_is_listed_with_everyone_who_found_it() {
     let learned = |id: &str, agent: &str, global| {
         Event::Learned(Learned {
             id: id.into(),
-            agent: agent.parse().unwrap(),
-            profile: "ed".parse().unwrap(),
+            agent: agent.parse().ok(),
+            profile: "ed".parse().ok(),
             global,
             content: "the door is green".into(),
+            evidence: None,
+            claim: None,
+            restored: false,
         })
     };
     let facts = vec![
@@ -305,10 +308,13 @@ async fn answers_have_exactly_the_fields_that_are_described() {
     client.post(&say, &json!({"text": "hello"})).await.unwrap();
     let learned = Event::Learned(Learned {
         id: "learning-001".into(),
-        agent: agent.parse().unwrap(),
-        profile: "ed".parse().unwrap(),
+        agent: agent.parse().ok(),
+        profile: "ed".parse().ok(),
         global: true,
         content: "x".into(),
+        evidence: None,
+        claim: None,
+        restored: false,
     });
     world.facts(vec![learned]).await;
     let description = client.get("openapi.json").await.unwrap();
@@ -403,6 +409,7 @@ async fn the_description_names_every_route_and_every_word() {
     found.sort();
     insta::assert_snapshot!(found.join("\n"), @r#"
     delete checkpoints/{name}
+    delete scratch/{key}
     get agents
     get agents/{id}
     get agents/{id}/logs
@@ -415,9 +422,16 @@ async fn the_description_names_every_route_and_every_word() {
     get ideas
     get ideas/{id}
     get learnings
+    get memory/facts
+    get memory/facts/{key}
+    get memory/log
+    get memory/search
+    get memory/shown/{agent}
     get merges
     get merges/{idea}/diff
     get report
+    get scratch
+    get scratch/{key}
     get status
     get undo
     patch ideas/{id}
@@ -435,6 +449,11 @@ async fn the_description_names_every_route_and_every_word() {
     post ideas/{id}/hold
     post ideas/{id}/retry
     post ideas/{id}/unhold
+    post learnings
+    post memory/facts/{key}/confirm
+    post memory/facts/{key}/dispute
+    post memory/facts/{key}/pin
+    post memory/retract
     post merges/target
     post merges/{idea}/approve
     post merges/{idea}/reject
@@ -445,6 +464,8 @@ async fn the_description_names_every_route_and_every_word() {
     post resume
     post shutdown
     post undo
+    put memory/facts/{key}
+    put scratch/{key}
     "#);
     let schemas = &description["components"]["schemas"];
     let phases = &schemas["Status"]["properties"]["phase"]["enum"];
