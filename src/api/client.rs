@@ -83,6 +83,8 @@ pub enum ClientError {
         details: String,
         /// What to do next.
         suggestions: Vec<String>,
+        /// What is there instead of what the request expected.
+        current: Option<Box<Value>>,
     },
     /// The daemon is running but does not answer. A change may have taken effect or not.
     #[error("the daemon (pid {pid}) has not answered within {} s", limit.as_secs())]
@@ -254,6 +256,7 @@ impl Client {
                 message: body.error.message,
                 details: body.error.details,
                 suggestions: body.error.suggestions,
+                current: body.error.current.map(Box::new),
             },
             Err(_) => broken(format!("the daemon answered {status} without saying why")),
         };

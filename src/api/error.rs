@@ -136,7 +136,7 @@ impl From<Rejection> for ApiError {
 }
 
 /// What is there instead of what the command expected.
-fn current_of(rejection: &Rejection) -> Option<Value> {
+pub fn current_of(rejection: &Rejection) -> Option<Value> {
     if let Rejection::Memory(refusal) = rejection {
         return refusal.current().map(|current| json!(current));
     }

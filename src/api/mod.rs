@@ -41,6 +41,7 @@ use crate::daemon::actor::handle::Journaled;
 use crate::daemon::checkpoints::list::Preview;
 use crate::daemon::clean::Report;
 use crate::daemon::hooks::HookView;
+use crate::daemon::memory::finder::Finder;
 use crate::daemon::offline::Upto;
 use crate::daemon::review::Wanted;
 use crate::daemon::{CommandError, Handle};
@@ -76,6 +77,8 @@ pub struct ApiContext {
     pub control: Arc<dyn Control>,
     /// Makes links to the web page; `None` without one.
     pub entrance: Option<Arc<dyn Entrance>>,
+    /// Searches the memory that agents share.
+    pub finder: Finder,
     /// True once the actor has published its last event: streams send the rest and end.
     pub stop: watch::Receiver<bool>,
 }

@@ -8,6 +8,7 @@ use std::io;
 
 use serde_json::{Value, json};
 
+use crate::api::error::current_of;
 use crate::daemon::DaemonError;
 use crate::daemon::error::Unfit;
 use crate::domain::rejection::Rejection;
@@ -142,6 +143,8 @@ pub struct CliError {
     pub hints: Vec<String>,
     /// How text output shows it.
     pub presentation: Presentation,
+    /// What is there instead of what the command expected, for programs.
+    pub current: Option<Box<Value>>,
     code: Option<Cow<'static, str>>,
 }
 
@@ -155,6 +158,7 @@ impl CliError {
             message,
             details: None,
             presentation: Presentation::Error,
+            current: None,
             code: None,
         }
     }
@@ -219,12 +223,16 @@ impl CliError {
 
     /// The error as one JSON document, in the API's shape.
     pub fn to_json(&self) -> Value {
-        json!({ "error": {
+        let mut error = json!({
             "code": self.stable_code(),
             "message": self.message,
             "details": self.details.as_deref().unwrap_or_default(),
             "suggestions": self.hints,
-        }})
+        });
+        if let Some(current) = &self.current {
+            error["current"] = Value::clone(current);
+        }
+        json!({ "error": error })
     }
 
     /// Reads what [`Self::to_json`] wrote.
@@ -238,6 +246,7 @@ impl CliError {
             message: error.get("message")?.as_str()?.to_owned(),
             details,
             presentation: Presentation::Error,
+            current: error.get("current").cloned().map(Box::new),
             hints: hints
                 .into_iter()
                 .flatten()
@@ -334,6 +343,7 @@ impl From<Rejection> for CliError {
     fn from(rejection: Rejection) -> Self {
         let mut error = Self::refused(rejection.to_string()).code(rejection.code());
         error.hints = rejection.suggestions();
+        error.current = current_of(&rejection).map(Box::new);
         error
     }
 }
@@ -362,6 +372,8 @@ mod tests {
             .details("seq 7")
             .hint("see your options: swarm doctor")
             .code("LOG_DAMAGED");
+        let mut error = error;
+        error.current = Some(Box::new(json!({ "version": 3 })));
         let back = CliError::from_json(Kind::Damaged, &error.to_json());
         assert_eq!(back, Some(error));
     }

@@ -1,4 +1,4 @@
-//! Learnings: `swarm memory log`.
+//! Learnings: `swarm memory learnings`.
 //!
 //! Invariant: lists every learning, oldest first, each with every agent that reported it.
 

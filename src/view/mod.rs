@@ -9,6 +9,7 @@ pub mod describe;
 pub mod history;
 mod idea;
 mod learnings;
+pub mod memory;
 mod merge;
 mod needs_you;
 pub mod patch;

@@ -5,6 +5,7 @@ mod checkpoints;
 mod hooks;
 mod ideas;
 mod learnings;
+mod memory;
 mod merges;
 mod report;
 mod resolution;
@@ -65,7 +66,22 @@ pub(super) fn all() -> OpenApiRouter<Arc<ApiContext>> {
         .routes(routes!(checkpoints::roll_back))
         .routes(routes!(hooks::list))
         .routes(routes!(hooks::approve))
-        .routes(routes!(learnings::list))
+        .routes(routes!(learnings::list, learnings::learn))
+        .routes(routes!(memory::facts::board))
+        .routes(routes!(memory::facts::show, memory::facts::write))
+        .routes(routes!(memory::facts::confirm))
+        .routes(routes!(memory::facts::dispute))
+        .routes(routes!(memory::facts::pin))
+        .routes(routes!(memory::facts::retract))
+        .routes(routes!(memory::log::log))
+        .routes(routes!(memory::log::search))
+        .routes(routes!(memory::log::shown))
+        .routes(routes!(memory::notes::list))
+        .routes(routes!(
+            memory::notes::show,
+            memory::notes::put,
+            memory::notes::drop_note
+        ))
         .routes(routes!(report::report))
         .routes(routes!(super::events::events))
 }

@@ -54,6 +54,11 @@ fn learning(learn: &Learn) -> Value {
 
 fn note(put: &PutNote) -> Request {
     let path = format!("scratch/{}", put.key);
+    if put.content.is_none() {
+        let expected = put.expected;
+        let expected = expected.map_or_else(String::new, |it| format!("?expectedVersion={it}"));
+        return Request::Delete(format!("{path}{expected}"));
+    }
     Request::Put(
         path,
         json!({

@@ -5,6 +5,7 @@
 //! certainly had no effect.
 
 pub mod ids;
+mod memory;
 mod memory_requests;
 pub mod remote;
 pub mod speaker;
@@ -175,7 +176,7 @@ impl Access {
         }
     }
 
-    /// `memory log --json`.
+    /// `memory learnings --json`.
     pub fn learnings(&mut self) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.get("learnings"),
@@ -267,7 +268,11 @@ impl Access {
                     operation: None,
                     command: command.clone(),
                 };
-                let mut answer = answer(&offline::execute(paths, &request)?);
+                let accepted = offline::execute(paths, &request)?;
+                if let Command::Memory(command) = command {
+                    return memory::answer(paths, command, &accepted);
+                }
+                let mut answer = answer(&accepted);
                 let state = offline::read(paths)?;
                 let note = if let Command::EditIdea { id, .. } = command {
                     view::edited(&state, id)

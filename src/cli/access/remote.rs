@@ -234,6 +234,7 @@ fn from_client(error: ClientError) -> CliError {
             message,
             details,
             suggestions,
+            current,
             ..
         } => {
             let kind = if code == "DISK" {
@@ -244,6 +245,7 @@ fn from_client(error: ClientError) -> CliError {
             let mut error = CliError::new(kind, message).code(code);
             error.details = Some(details).filter(|details| !details.is_empty());
             error.hints = suggestions;
+            error.current = current;
             error
         }
         ClientError::Silent { pid, .. } => silent(pid, &error.to_string()),
@@ -316,6 +318,7 @@ mod tests {
             message: "no room".into(),
             details: String::new(),
             suggestions: vec!["make room".into()],
+            current: None,
         });
         assert_eq!(error.kind.exit_code(), 74);
         assert_eq!(error.details, None);

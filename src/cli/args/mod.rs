@@ -9,8 +9,8 @@ use clap::{Parser, Subcommand};
 
 use super::commands::{
     agent, attach, checkpoint, clean, completions, config, demo, doctor, events, hooks, idea, init,
-    log, man, memory, merge, open, pause, replay, report, rollback, service, start, status, stop,
-    undo, wait,
+    log, man, memory, merge, open, pause, replay, report, rollback, scratch, service, start,
+    status, stop, undo, wait,
 };
 use super::error::EXIT_CODES;
 use global::Global;
@@ -83,9 +83,12 @@ pub enum Verb {
     /// List, test and approve hooks.
     #[command(subcommand)]
     Hooks(hooks::Hooks),
-    /// Show what agents have learned.
+    /// Show and change what agents know: learnings, facts and their history.
     #[command(subcommand)]
     Memory(memory::Memory),
+    /// Read and write the scratchpad, the notes that all agents share.
+    #[command(subcommand)]
+    Scratch(scratch::Scratch),
     /// Summarize what happened: landed, failed, waiting, stuck, spent.
     Report(report::Report),
     /// Show what happened, newest last: a line for each thing that matters to you.
@@ -213,7 +216,11 @@ mod tests {
             agent show, agent logs, agent stop, agent redirect, agent say, pause, resume, merge \
             list, merge diff, merge approve, merge reject, merge retry, merge resolve, merge \
             target, checkpoint create, checkpoint list, checkpoint show, checkpoint delete, \
-            rollback, undo, hooks list, hooks run, hooks approve, memory log, report, log, events, \
+            rollback, undo, hooks list, hooks run, hooks approve, memory log, memory \
+            learnings, memory learn, memory board, memory get, memory history, memory put, memory \
+            cas, memory confirm, memory dispute, memory resolve, memory pin, memory unpin, memory \
+            retract, memory search, memory shown, scratch get, scratch put, scratch cas, scratch \
+            list, scratch drop, report, log, events, \
             replay, wait, config show, config get, \
             config set, config check, config schema, config trust-git, doctor, \
             clean, service install, service uninstall, completions, man";

@@ -25,6 +25,7 @@ pub mod replay;
 pub mod report;
 pub mod review;
 pub mod rollback;
+pub mod scratch;
 pub mod service;
 mod several;
 pub mod start;
@@ -58,6 +59,7 @@ pub fn run(verb: Verb, context: &mut Context) -> Result<(), CliError> {
         Verb::Merge(verb) => merge::run(verb, context),
         Verb::Hooks(verb) => hooks::run(&verb, context),
         Verb::Memory(verb) => memory::run(&verb, context),
+        Verb::Scratch(verb) => scratch::run(verb, context),
         Verb::Report(args) => report::run(&args, context),
         Verb::Log(args) => log::run(&args, context),
         Verb::Events(args) => events::run(&args, context),

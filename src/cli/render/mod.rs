@@ -342,7 +342,7 @@ pub fn command(output: &Output, command: &str) -> String {
 }
 
 /// Lines of `name  value`; empty values are left out.
-fn fields(output: &Output, fields: &[(&str, String)]) -> Vec<String> {
+pub fn fields(output: &Output, fields: &[(&str, String)]) -> Vec<String> {
     let width = fields.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let shown = fields.iter().filter(|(_, value)| !value.is_empty());
     shown

@@ -4,6 +4,7 @@
 //! people's commits count. What cannot be looked up does not count as changed.
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 
 use crate::domain::ids::Oid;
 use crate::domain::memory::{Evidence, FactKey, Sources};
@@ -35,6 +36,27 @@ pub fn seen_files(state: &State) -> Vec<SeenFiles> {
         files: seen_in(state, &fact.evidence),
     });
     seen.filter(|seen| !seen.files.is_empty()).collect()
+}
+
+/// As [`aged`], for a target as the state knows it. Nothing counts as changed where there is no
+/// repository or no target.
+pub fn aged_in(root: &Path, seen: &[SeenFiles], target: Option<&Oid>) -> Aged {
+    let Some(target) = target.filter(|_| !seen.is_empty()) else {
+        return Aged::new();
+    };
+    match Repo::open(root) {
+        Ok(repo) => aged(&repo, seen, target),
+        Err(error) => {
+            tracing::warn!(%error, "files of facts cannot be looked up");
+            Aged::new()
+        }
+    }
+}
+
+/// The target's commit, as the state last saw it.
+pub fn target_of(state: &State) -> Option<Oid> {
+    let seen = state.swarm.target.as_ref();
+    seen.map(|seen| seen.commit.clone())
 }
 
 /// Finds the facts whose files have changed on the target, which is at `target` now.

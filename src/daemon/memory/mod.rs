@@ -1,10 +1,11 @@
 //! What agents get to see of the shared memory.
 //!
-//! `index` finds texts by their words, which `words` cuts into terms; `selection` writes the section
-//! of a prompt; `recall` does both for an attempt; `freshness` asks git which facts may be out of
-//! date. Nothing here decides: the rules never ask the index, and it can be built anew from the
-//! state at any time.
+//! `index` finds texts by their words, which `words` cuts into terms; `finder` searches for
+//! commands; `selection` writes the section of a prompt; `recall` does both for an attempt;
+//! `freshness` asks git which facts may be out of date. Nothing here decides: the rules never ask
+//! the index, and it can be built anew from the state at any time.
 
+pub mod finder;
 pub mod freshness;
 pub mod index;
 pub mod recall;

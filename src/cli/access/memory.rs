@@ -1,0 +1,249 @@
+//! The memory through a daemon or the files: its views, its log, and the answers to commands.
+
+use serde_json::Value;
+
+use super::Access;
+use crate::api::client::encode;
+use crate::cli::error::CliError;
+use crate::cli::event_json;
+use crate::cli::json::to_value;
+use crate::daemon::Paths;
+use crate::daemon::actor::handle::Accepted;
+use crate::daemon::memory::finder::{Finder, Query};
+use crate::daemon::memory::freshness;
+use crate::daemon::offline::{self, Upto};
+use crate::domain::event::Event;
+use crate::domain::ids::AgentId;
+use crate::domain::memory::{FactKey, MemoryCommand, MemoryRefusal, NoteKey};
+use crate::domain::rejection::Rejection;
+use crate::domain::state::State;
+use crate::view::describe::Point;
+use crate::view::memory::{self, Aged, LogFilter, Taken};
+
+/// The most events of one page of the log.
+const PAGE: usize = 1_000;
+
+impl Access {
+    /// `memory board --json`.
+    pub fn board(&mut self, all: bool) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(daemon) => daemon.get(&format!("memory/facts?all={all}")),
+            Self::Offline(paths) => {
+                let state = offline::read(paths)?;
+                to_value(&memory::board(&state, &aged(paths, &state), all))
+            }
+        }
+    }
+
+    /// `memory get --json`: one fact with at most `history` earlier values, now or then.
+    pub fn fact(
+        &mut self,
+        key: &FactKey,
+        at: Option<Point>,
+        history: usize,
+    ) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(daemon) => {
+                let at = at.map_or_else(String::new, |at| format!("&at={}", of_point(at)));
+                daemon.get(&format!("memory/facts/{key}?history={history}{at}"))
+            }
+            Self::Offline(paths) => {
+                let state = match at {
+                    Some(at) => state_then(paths, at)?,
+                    None => offline::read(paths)?,
+                };
+                let fact = memory::fact(&state, &aged(paths, &state), key, history);
+                to_value(&fact.ok_or_else(|| unknown_fact(&state, key))?)
+            }
+        }
+    }
+
+    /// The next events about the memory, oldest first, as `{"seq","ts","kind","data"}`; none at the
+    /// end.
+    pub fn memory_log(&mut self, filter: &LogFilter) -> Result<Vec<Value>, CliError> {
+        match self {
+            Self::Daemon(daemon) => {
+                let page = daemon.get(&format!("memory/log?{}", of_filter(filter)))?;
+                Ok(page.as_array().cloned().unwrap_or_default())
+            }
+            Self::Offline(paths) => {
+                let mut found = Vec::new();
+                offline::scan(paths, filter.read_after(), u64::MAX, &mut |one| {
+                    if found.len() < PAGE && filter.wants(one.seq, one.ts, &one.event) {
+                        found.push(one);
+                    }
+                })?;
+                found.iter().map(event_json::to_json).collect()
+            }
+        }
+    }
+
+    /// `memory search --json`.
+    pub fn search(&mut self, query: &Query<'_>) -> Result<Value, CliError> {
+        let Query { text, limit, all } = query;
+        match self {
+            Self::Daemon(daemon) => {
+                let text = encode(text);
+                daemon.get(&format!("memory/search?q={text}&limit={limit}&all={all}"))
+            }
+            Self::Offline(paths) => {
+                let state = offline::read(paths)?;
+                to_value(&Finder::default().search(&|each| each(&state), query))
+            }
+        }
+    }
+
+    /// `memory shown --json`.
+    pub fn shown(&mut self, id: &AgentId) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(daemon) => daemon.get(&format!("memory/shown/{id}")),
+            Self::Offline(paths) => {
+                let state = offline::read(paths)?;
+                if let Some(shown) = memory::shown(&state, id) {
+                    return to_value(&shown);
+                }
+                if !state.ended.contains_key(id) {
+                    return Err(Rejection::AgentUnknown(id.clone()).into());
+                }
+                let mut events = Vec::new();
+                offline::scan(paths, 0, state.seq, &mut |one| {
+                    if matches!(one.event, Event::MemoryShown(_)) {
+                        events.push(one.event);
+                    }
+                })?;
+                to_value(&memory::shown_by_log(&state, id, &events))
+            }
+        }
+    }
+
+    /// `scratch list --json`.
+    pub fn notes(&mut self, prefix: &str) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(daemon) => daemon.get(&format!("scratch?prefix={}", encode(prefix))),
+            Self::Offline(paths) => to_value(&memory::notes(&offline::read(paths)?, prefix)),
+        }
+    }
+
+    /// `scratch get --json`.
+    pub fn note(&mut self, key: &NoteKey) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(daemon) => daemon.get(&format!("scratch/{key}")),
+            Self::Offline(paths) => {
+                let state = offline::read(paths)?;
+                let unknown = || {
+                    let refusal = MemoryRefusal::NoteUnknown(key.clone());
+                    let mut error = CliError::from(Rejection::from(refusal));
+                    let near = memory::note_suggestions(&state, key);
+                    error.hints.splice(0..0, near);
+                    error
+                };
+                to_value(&memory::note(&state, key).ok_or_else(unknown)?)
+            }
+        }
+    }
+}
+
+/// The paths of evidence that had changed on the target in this state.
+fn aged(paths: &Paths, state: &State) -> Aged {
+    let (seen, target) = (freshness::seen_files(state), freshness::target_of(state));
+    freshness::aged_in(&paths.root, &seen, target.as_ref()).into()
+}
+
+fn of_point(point: Point) -> String {
+    match point {
+        Point::Seq(seq) => seq.to_string(),
+        Point::Time(time) => encode(&time.to_string()),
+    }
+}
+
+fn of_filter(filter: &LogFilter) -> String {
+    let LogFilter {
+        since,
+        until,
+        agent,
+        kind,
+    } = filter;
+    let mut query = format!("limit={PAGE}");
+    for (name, value) in [
+        ("since", since.map(of_point)),
+        ("until", until.map(of_point)),
+        ("agent", agent.as_ref().map(|it| encode(it.as_str()))),
+        ("kind", kind.as_deref().map(encode)),
+    ] {
+        if let Some(value) = value {
+            query = format!("{query}&{name}={value}");
+        }
+    }
+    query
+}
+
+fn unknown_fact(state: &State, key: &FactKey) -> CliError {
+    let refusal = MemoryRefusal::FactUnknown(key.clone());
+    let mut error = CliError::from(Rejection::from(refusal));
+    let near = memory::suggestions(state, key);
+    error.hints.splice(0..0, near);
+    error
+}
+
+/// The state after a point of the log.
+fn state_then(paths: &Paths, at: Point) -> Result<State, CliError> {
+    let upto = match at {
+        Point::Seq(seq) => Upto::Seq(seq),
+        Point::Time(time) => Upto::Time(time),
+    };
+    let state = offline::state_at(paths, upto)?;
+    match at {
+        Point::Seq(seq) if seq > state.seq => {
+            let last = offline::read(paths)?.seq;
+            let message = if seq > last {
+                format!("there is no event {seq} yet; the last one is {last}")
+            } else {
+                format!("event {seq} is gone: the repaired log starts later")
+            };
+            Err(CliError::refused(message).hint("see the events: swarm memory log"))
+        }
+        Point::Seq(_) | Point::Time(_) => Ok(state),
+    }
+}
+
+/// The answer to a command that was carried out without a daemon, as the API gives it.
+pub(super) fn answer(
+    paths: &Paths,
+    command: &MemoryCommand,
+    accepted: &Accepted,
+) -> Result<Value, CliError> {
+    let state = offline::read(paths)?;
+    let taken = Taken {
+        seq: accepted.seq,
+        events: &accepted.events,
+        before: accepted.before.as_ref(),
+    };
+    let similar =
+        |text: &str, except: &[&str]| Finder::default().similar(&|each| each(&state), text, except);
+    match command {
+        MemoryCommand::Learn(learn) => {
+            let own = memory::learned_references(&state, learn, &taken);
+            let except: Vec<&str> = own.iter().map(String::as_str).collect();
+            let similar = similar(&learn.content, &except);
+            to_value(&memory::learned(&state, learn, &taken, similar))
+        }
+        MemoryCommand::WriteFact(write) => {
+            let key = &write.key;
+            let similar = similar(&format!("{key} {}", write.value), &[key.as_str()]);
+            to_value(&memory::written(&state, key, &taken, similar))
+        }
+        MemoryCommand::ConfirmFact(confirm) => {
+            to_value(&memory::changed_fact(&state, &confirm.key, &taken))
+        }
+        MemoryCommand::DisputeFact(dispute) => {
+            to_value(&memory::changed_fact(&state, &dispute.key, &taken))
+        }
+        MemoryCommand::Retract { .. } => to_value(&memory::retracted(&taken)),
+        MemoryCommand::PutNote(put) if put.content.is_some() => {
+            to_value(&memory::put_note(&state, &put.key, &taken))
+        }
+        MemoryCommand::Pin { .. } | MemoryCommand::PutNote(_) => {
+            Ok(serde_json::json!({ "seq": accepted.seq }))
+        }
+    }
+}

@@ -1,0 +1,393 @@
+//! `swarm memory board`, `get`, `history`, `search` and `shown`.
+
+use clap::Args;
+use serde_json::Value;
+
+use super::{author, label};
+use crate::cli::access::ids::Typed;
+use crate::cli::clock;
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::event_log::read_point;
+use crate::cli::json::{list, number, text, texts};
+use crate::cli::output::table::Rows;
+use crate::cli::output::terminal::{Tone, safe};
+use crate::cli::output::{Output, pager, write_page};
+use crate::cli::render::{fields, section, when};
+use crate::daemon::memory::finder::{DEFAULT_HITS, Query};
+use crate::domain::ids::AgentId;
+use crate::domain::memory::FactKey;
+use crate::domain::time::Timestamp;
+use crate::view::memory::SHOWN_HISTORY;
+
+/// Earlier values that `history` lists.
+const WHOLE_HISTORY: usize = 1_000_000;
+
+/// `memory board`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  $ swarm memory board
+  $ swarm memory board --all --json")]
+pub struct Board {
+    /// List retracted facts too.
+    #[arg(long)]
+    pub all: bool,
+}
+
+/// `memory get`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A TIME means after the last event that is not later than it.
+
+Examples:
+  $ swarm memory get api.port
+  $ swarm memory get api.port --at 120
+  $ swarm memory get api.port --at 2h --json")]
+pub struct Get {
+    /// The fact.
+    #[arg(value_name = "KEY")]
+    pub key: FactKey,
+    /// Show it as it was after this event, or at this time or age (`10m`, `2h`, `1d`).
+    #[arg(long, value_name = "SEQ|TIME")]
+    pub at: Option<String>,
+}
+
+/// `memory history`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  $ swarm memory history api.port")]
+pub struct History {
+    /// The fact.
+    #[arg(value_name = "KEY")]
+    pub key: FactKey,
+}
+
+/// `memory search`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  $ swarm memory search \"which port does the API use\"
+  $ swarm memory search redis --all -n 20")]
+pub struct Search {
+    /// The words.
+    #[arg(value_name = "QUERY", required = true, num_args = 1..)]
+    pub words: Vec<String>,
+    /// Find retracted facts and learnings too, and claims that did not last.
+    #[arg(long)]
+    pub all: bool,
+    /// Print at most this many.
+    #[arg(short = 'n', long = "limit", value_name = "N", default_value_t = DEFAULT_HITS)]
+    pub limit: usize,
+}
+
+/// `memory shown`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  $ swarm memory shown ed-002")]
+pub struct Shown {
+    /// The agent.
+    #[arg(value_name = "AGENT")]
+    pub agent: Typed<AgentId>,
+}
+
+/// Lists the facts.
+pub(super) fn board(args: &Board, context: &mut Context) -> Result<(), CliError> {
+    let all = context.with_access(|access| access.board(args.all))?;
+    if context.output.json {
+        return context.output.document(&all);
+    }
+    let all = all.as_array().map_or(&[][..], Vec::as_slice);
+    if all.is_empty() {
+        context.output.note("there are no facts yet");
+        let next = "write one: swarm memory put api.port \"The API listens on 8080\"";
+        context.output.next_step(next);
+        return Ok(());
+    }
+    let page = board_page(&context.output, all, clock::now());
+    pager::show(&mut context.output, &page)
+}
+
+fn board_page(output: &Output, all: &[Value], now: Timestamp) -> Vec<String> {
+    let headings = ["KEY", "VERSION", "VALUE", "STATUS", "CONFIDENCE", "WRITTEN"];
+    let mut rows = Rows::new(output, &headings, &[2]).leave_out(&[5, 4, 1]);
+    for fact in all {
+        rows.row(&[
+            (Tone::Plain, text(fact, "key")),
+            (Tone::Plain, &number(fact, "version").to_string()),
+            (Tone::Plain, text(fact, "value")),
+            (tone(fact), &status(fact)),
+            (Tone::Dim, &percent(fact)),
+            (Tone::Dim, &when(fact, "at", now)),
+        ]);
+    }
+    let mut page = rows.lines();
+    for fact in all
+        .iter()
+        .filter(|fact| text(fact, "status") == "contradicted")
+    {
+        page.push(safe(&format!("! {}: {}", text(fact, "key"), sides(fact))));
+    }
+    page
+}
+
+/// `contradicted`, and what else matters of a fact.
+fn status(fact: &Value) -> String {
+    let mut words = vec![text(fact, "status")];
+    if fact["pinned"] == true {
+        words.push("pinned");
+    }
+    if !list(fact, "aged").is_empty() {
+        words.push("aged");
+    }
+    words.join(", ")
+}
+
+fn tone(fact: &Value) -> Tone {
+    match text(fact, "status") {
+        "contradicted" => Tone::Warn,
+        "retracted" => Tone::Dim,
+        _ => Tone::Good,
+    }
+}
+
+fn percent(view: &Value) -> String {
+    let confidence = view["confidence"].as_f64().unwrap_or_default();
+    format!("{:.0} %", confidence * 100.0)
+}
+
+/// The value and the claims against it, each with its author.
+fn sides(fact: &Value) -> String {
+    let mut sides = vec![format!("\"{}\" ({})", text(fact, "value"), author(fact))];
+    for claim in list(fact, "claims") {
+        let value = match text(claim, "value") {
+            "" => "it is wrong".to_owned(),
+            value => format!("\"{value}\""),
+        };
+        sides.push(format!("{value} ({})", author(claim)));
+    }
+    sides.join(" | ")
+}
+
+/// Shows one fact.
+pub(super) fn get(args: &Get, context: &mut Context) -> Result<(), CliError> {
+    let point = |text: &String| read_point(text, &context.zone, clock::now());
+    let at = args.at.as_ref().map(point).transpose()?;
+    let fact = context.with_access(|access| access.fact(&args.key, at, SHOWN_HISTORY))?;
+    if context.output.json {
+        return context.output.document(&fact);
+    }
+    let page = fact_page(&context.output, &fact, clock::now());
+    write_page(&mut context.output, &page)
+}
+
+fn fact_page(output: &Output, fact: &Value, now: Timestamp) -> Vec<String> {
+    let head = format!(
+        "{}  version {}  {}",
+        output.paint(Tone::Strong, &safe(text(fact, "key"))),
+        number(fact, "version"),
+        output.paint(tone(fact), &safe(&status(fact)))
+    );
+    let written = format!("{} by {}", when(fact, "at", now), author(fact));
+    let retracted = fact.get("retracted").map(|it| {
+        let why = safe(text(it, "why"));
+        let why = if why.is_empty() {
+            why
+        } else {
+            format!(": {why}")
+        };
+        format!("{} by {}{why}", when(it, "at", now), author(it))
+    });
+    let mut page = vec![head, safe(text(fact, "value")), String::new()];
+    page.extend(fields(
+        output,
+        &[
+            ("confidence", percent(fact)),
+            ("written", written),
+            ("why", safe(text(fact, "why"))),
+            ("changed since", safe(&texts(fact, "aged").join(", "))),
+            ("retracted", retracted.unwrap_or_default()),
+        ],
+    ));
+    let claims = list(fact, "claims").iter();
+    let claims: Vec<String> = claims.map(|claim| claim_line(claim, now)).collect();
+    section(output, &mut page, "Claims against it", claims);
+    if text(fact, "status") == "contradicted" {
+        let key = safe(text(fact, "key"));
+        page.push(format!("  -> settle it: swarm memory resolve {key} VALUE"));
+    }
+    let evidence = list(fact, "evidence").iter();
+    let evidence: Vec<String> = evidence.map(|it| evidence_line(it, now)).collect();
+    let count = number(fact, "evidenceCount");
+    section(output, &mut page, &format!("Evidence ({count})"), evidence);
+    let history = list(fact, "history").iter();
+    let history: Vec<String> = history.map(|old| old_line(old, now)).collect();
+    section(output, &mut page, "Before", history);
+    page
+}
+
+fn claim_line(claim: &Value, now: Timestamp) -> String {
+    let value = match text(claim, "value") {
+        "" => "it is wrong".to_owned(),
+        value => safe(value),
+    };
+    let by = author(claim);
+    format!(
+        "  {}  {value}  ({by}, {})",
+        safe(text(claim, "id")),
+        when(claim, "at", now)
+    )
+}
+
+fn evidence_line(evidence: &Value, now: Timestamp) -> String {
+    let landed = if evidence["landed"] == true {
+        ", landed"
+    } else {
+        ""
+    };
+    let mut line = format!(
+        "  event {}  {}{landed}, {}",
+        number(evidence, "seq"),
+        author(evidence),
+        when(evidence, "at", now)
+    );
+    let paths = texts(evidence, "paths").join(", ");
+    if !paths.is_empty() {
+        line = format!("{line}  {}", safe(&paths));
+    }
+    let quote = text(evidence, "quote");
+    if !quote.is_empty() {
+        line = format!("{line}  \"{}\"", safe(quote));
+    }
+    line
+}
+
+fn old_line(old: &Value, now: Timestamp) -> String {
+    let claim = if old["claim"] == true {
+        ", a claim that lost"
+    } else {
+        ""
+    };
+    format!(
+        "  v{}  {}  ({}, {}{claim})",
+        number(old, "version"),
+        safe(text(old, "value")),
+        author(old),
+        when(old, "at", now)
+    )
+}
+
+/// Lists the values that a fact has had.
+pub(super) fn history(args: &History, context: &mut Context) -> Result<(), CliError> {
+    let fact = context.with_access(|access| access.fact(&args.key, None, WHOLE_HISTORY))?;
+    if context.output.json {
+        return context.output.document(&fact);
+    }
+    let now = clock::now();
+    let mut rows = Rows::new(
+        &context.output,
+        &["VERSION", "VALUE", "WRITTEN", "BY", "NOTE"],
+        &[1],
+    )
+    .leave_out(&[3, 2]);
+    let mut row = |one: &Value, note: &str| {
+        rows.row(&[
+            (Tone::Plain, &number(one, "version").to_string()),
+            (Tone::Plain, text(one, "value")),
+            (Tone::Dim, &when(one, "at", now)),
+            (Tone::Dim, &author(one)),
+            (Tone::Dim, note),
+        ]);
+    };
+    row(&fact, &status(&fact));
+    for old in list(&fact, "history") {
+        row(
+            old,
+            if old["claim"] == true {
+                "claim that lost"
+            } else {
+                ""
+            },
+        );
+    }
+    let page = rows.lines();
+    pager::show(&mut context.output, &page)
+}
+
+/// Searches facts and learnings.
+pub(super) fn search(args: &Search, context: &mut Context) -> Result<(), CliError> {
+    let words = args.words.join(" ");
+    let query = Query {
+        text: &words,
+        limit: args.limit,
+        all: args.all,
+    };
+    let found = context.with_access(|access| access.search(&query))?;
+    if context.output.json {
+        return context.output.document(&found);
+    }
+    let hits = list(&found, "hits");
+    if hits.is_empty() {
+        context.output.note("nothing was found");
+        return Ok(());
+    }
+    let page: Vec<String> = hits
+        .iter()
+        .map(|hit| hit_line(&context.output, hit))
+        .collect();
+    write_page(&mut context.output, &page)?;
+    let left_out = number(&found, "leftOut");
+    if left_out > 0 {
+        context.output.note(format!("{left_out} more fit"));
+        let more = format!("see them: swarm memory search -n {} ...", args.limit + 20);
+        context.output.next_step(more);
+    }
+    Ok(())
+}
+
+fn hit_line(output: &Output, hit: &Value) -> String {
+    let label = label(hit);
+    let status = match text(hit, "status") {
+        "active" => String::new(),
+        other => format!("  ({})", safe(other)),
+    };
+    let label = output.paint(Tone::Strong, &label);
+    format!("[{label}] {}{status}", safe(text(hit, "text")))
+}
+
+/// Shows what an agent was shown.
+pub(super) fn shown(args: &Shown, context: &mut Context) -> Result<(), CliError> {
+    let shown = context.with_access(|access| {
+        let id = access.agent_id(&args.agent)?;
+        access.shown(&id)
+    })?;
+    if context.output.json {
+        return context.output.document(&shown);
+    }
+    let id = safe(text(&shown, "agentId"));
+    if shown["held"] == true {
+        let words = format!("the prompts of {id} show nothing of the memory, to measure its worth");
+        context.output.note(words);
+    }
+    let items = list(&shown, "items");
+    if items.is_empty() {
+        context
+            .output
+            .note(format!("{id} was shown nothing of the memory"));
+        return Ok(());
+    }
+    let headings = ["REF", "VERSION", "NOW", "TEXT"];
+    let mut rows = Rows::new(&context.output, &headings, &[3]);
+    for item in items {
+        let now = match number(item, "currentVersion") {
+            0 => "gone".to_owned(),
+            version => version.to_string(),
+        };
+        rows.row(&[
+            (Tone::Plain, text(item, "ref")),
+            (Tone::Plain, &number(item, "version").to_string()),
+            (Tone::Plain, &now),
+            (Tone::Plain, text(item, "text")),
+        ]);
+    }
+    let page = rows.lines();
+    write_page(&mut context.output, &page)
+}
