@@ -153,6 +153,7 @@ impl Agent<'_> {
             worktree: self.worktree.clone(),
             branch: self.input.branch.clone(),
             repository: self.site.repository(),
+            own_program: env!("CARGO_BIN_EXE_swarm").into(),
         };
         let mut inherited: Environment = std::env::vars_os().collect();
         inherited.insert("HOME".into(), self.site.dir.path().into());

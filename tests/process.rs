@@ -20,7 +20,7 @@ use nix::unistd::{Pid, mkfifo};
 use swarm::process::{
     EndReason, ExitRecord, Lease, OutputFollower, PIECE, ProcessError, RunAge, RunDir, RunEnd,
     RunSpec, RunStatus, Started, Stop, StopOutcome, end_survivors, hold, inspect, launch, prepare,
-    run_age, stop, tail, wait,
+    run_above, run_age, stop, tail, wait,
 };
 use tokio::sync::{RwLock, RwLockReadGuard};
 
@@ -130,6 +130,74 @@ fn started_now(dir: &RunDir) -> Option<Started> {
         Ok(RunStatus::Running { started, .. }) => started,
         _ => None,
     }
+}
+
+/// What this run's script wrote into its first pipe, as a number.
+fn pid_in(path: &Path) -> i32 {
+    until("the script names its process", || {
+        fs::read_to_string(path).is_ok_and(|text| text.ends_with('\n'))
+    });
+    fs::read_to_string(path).unwrap().trim().parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_belongs_to_the_run_above_it_however_it_forks() {
+    let lab = Lab::new().await;
+    let gate = lab.pipe("gate");
+    let pid = lab.path("pid");
+    // A double fork into a session of its own, without an environment.
+    let inner = r#"echo \$\$ >pid.new; mv pid.new pid; read x <gate"#;
+    let script = format!(r#"(env -i setsid sh -c 'sh -c "{inner}" &' &); read x <gate"#);
+    let dir = lab.prepare(&lab.script(&script));
+    let launched = launch(&dir, Path::new(EXE)).unwrap();
+    let inner = pid_in(&pid);
+    let found = run_above(&lab.runs(), inner).unwrap();
+    assert_eq!(found.as_ref(), Some(&dir));
+    let begun = Instant::now();
+    for _ in 0..100 {
+        assert!(run_above(&lab.runs(), inner).unwrap().is_some());
+    }
+    println!("run_above takes {:?}", begun.elapsed() / 100);
+    let elsewhere = lab.path("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    assert_eq!(
+        run_above(&elsewhere, inner).unwrap(),
+        None,
+        "another repository"
+    );
+    let own = i32::try_from(std::process::id()).unwrap();
+    assert_eq!(run_above(&lab.runs(), own).unwrap(), None);
+    stop(&dir, Stop::Now).unwrap();
+    within(wait(&dir, Some(launched))).await.unwrap();
+    until("the process is gone", || {
+        matches!(run_above(&lab.runs(), inner), Err(ProcessError::Gone(_)))
+    });
+    drop(gate);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_line_that_looks_like_a_runner_proves_nothing() {
+    let lab = Lab::new().await;
+    let dir = lab.prepare(&lab.script("true"));
+    let script = r#"sh -c 'echo $$; read x' "$@""#;
+    let mut child = Command::new("sh")
+        .args(["-c", script, "sh", "__runner"])
+        .arg(dir.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut byte = [0];
+    child
+        .stdout
+        .as_mut()
+        .unwrap()
+        .read_exact(&mut byte)
+        .unwrap();
+    let pid = i32::try_from(child.id()).unwrap();
+    assert_eq!(run_above(&lab.runs(), pid).unwrap(), None);
+    drop(child.stdin.take());
+    child.wait().unwrap();
 }
 
 async fn within<T>(what: impl Future<Output = T>) -> T {

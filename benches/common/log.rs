@@ -122,9 +122,12 @@ impl Maker {
                 signal: Signal::LearningGlobal((*sentence).to_owned()),
             };
             let events = decide::observation(&self.state, &seen, self.now);
-            ids.push(events.iter().find_map(|event| match event {
-                Event::Learned(learned) => Some(learned.id.clone()),
-                _ => None,
+            ids.push(events.iter().find_map(|event| {
+                if let Event::Learned(learned) = event {
+                    Some(learned.id.clone())
+                } else {
+                    None
+                }
             }));
             self.fold(events)?;
         }
@@ -134,13 +137,17 @@ impl Maker {
     /// The runs of three iterations that have begun.
     fn iterations(&mut self) -> Result<Vec<RunId>> {
         loop {
-            let iteration = |effect: &Effect| match effect {
-                Effect::Run(effect::Run { run, purpose, .. })
-                    if matches!(purpose, Purpose::Iteration { .. }) =>
+            let iteration = |effect: &Effect| {
+                if let Effect::Run(effect::Run {
+                    run,
+                    purpose: Purpose::Iteration { .. },
+                    ..
+                }) = effect
                 {
                     Some(run.clone())
+                } else {
+                    None
                 }
-                _ => None,
             };
             let runs: Vec<RunId> = self.state.outbox.values().filter_map(iteration).collect();
             if runs.len() == 3 {
@@ -435,5 +442,6 @@ fn settings() -> Result<Settings> {
         resume_sessions: true,
         prices: std::collections::BTreeMap::new(),
         budget: swarm::domain::settings::Budget::default(),
+        agents_may_add: false,
     })
 }

@@ -92,6 +92,7 @@ mod tests {
             worktree: "/r/w".into(),
             branch: "b".into(),
             repository: "/r".into(),
+            own_program: "/usr/bin/swarm".into(),
         };
         CommandAdapter.launch(&LaunchContext {
             profile: &profile,

@@ -59,6 +59,8 @@ pub struct WorkVariables {
     pub branch: String,
     /// `SWARM_REPO`
     pub repository: PathBuf,
+    /// `SWARM_BIN`, the path of this program
+    pub own_program: PathBuf,
 }
 
 impl Default for Identity {
@@ -122,7 +124,7 @@ impl Sources {
 }
 
 impl WorkVariables {
-    fn variables(&self) -> [(OsString, OsString); 9] {
+    fn variables(&self) -> [(OsString, OsString); 10] {
         [
             ("SWARM_PROMPT_FILE".into(), self.prompt_file.clone().into()),
             ("SWARM_IDEA_ID".into(), self.idea_id.clone().into()),
@@ -133,6 +135,7 @@ impl WorkVariables {
             ("SWARM_WORKTREE".into(), self.worktree.clone().into()),
             ("SWARM_BRANCH".into(), self.branch.clone().into()),
             ("SWARM_REPO".into(), self.repository.clone().into()),
+            ("SWARM_BIN".into(), self.own_program.clone().into()),
         ]
     }
 }
@@ -267,6 +270,7 @@ mod tests {
             worktree: "/r/.swarm/worktrees/ed-001-idea-001".into(),
             branch: "agent/ed-001/idea-001".into(),
             repository: "/r".into(),
+            own_program: "/usr/bin/swarm".into(),
         }
     }
 
@@ -318,6 +322,7 @@ mod tests {
                 "PATH",
                 "SWARM_AGENT",
                 "SWARM_ATTEMPT",
+                "SWARM_BIN",
                 "SWARM_BRANCH",
                 "SWARM_IDEA_ID",
                 "SWARM_ITERATION",
@@ -330,6 +335,7 @@ mod tests {
         );
         assert_eq!(get(&environment, "SWARM_ATTEMPT"), Some("2"));
         assert_eq!(get(&environment, "SWARM_ITERATION"), Some("3"));
+        assert_eq!(get(&environment, "SWARM_BIN"), Some("/usr/bin/swarm"));
     }
 
     #[test]

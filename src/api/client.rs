@@ -1,5 +1,5 @@
-//! The client of a daemon's socket, used by the command line. It ignores proxies and the
-//! environment.
+//! The client of a daemon's socket, used by the command line. It ignores proxies; of the
+//! environment it only tells the daemon the run that it names.
 //!
 //! Invariant: a request is sent once. It is sent again only if the first copy provably did not
 //! leave, or if it only reads.
@@ -20,9 +20,11 @@ use serde_json::Value;
 use tokio::net::UnixStream;
 
 use super::error::ErrorBody;
+use super::sender::{RUN, named_run};
 use super::server::daemon_file::DaemonFile;
 use super::server::peer;
 use super::types::JUDGEMENT_TIMEOUT;
+use crate::domain::ids::RunId;
 
 /// Connections idle for longer than this are not used again.
 const KEEP_IDLE: Duration = Duration::from_secs(10);
@@ -102,6 +104,8 @@ pub enum ClientError {
 pub struct Client {
     daemon: DaemonFile,
     idle: Mutex<Vec<(Sender, Instant)>>,
+    /// The run that the environment names.
+    run: Option<RunId>,
 }
 
 type Sender = SendRequest<Full<Bytes>>;
@@ -119,7 +123,8 @@ impl Client {
         };
         let sender = open(&daemon.socket).await?;
         let idle = Mutex::new(vec![(sender, Instant::now())]);
-        Ok(Self { daemon, idle })
+        let run = named_run(state_dir);
+        Ok(Self { daemon, idle, run })
     }
 
     /// The daemon's file.
@@ -154,7 +159,8 @@ impl Client {
 
     /// Reads a stream line by line: events as JSON lines, or an agent's output.
     pub async fn stream(&self, path: &str) -> Result<Stream, ClientError> {
-        let request = request(&Method::GET, path, None, "application/x-ndjson, text/plain")?;
+        let accept = "application/x-ndjson, text/plain";
+        let request = self.request(&Method::GET, path, None, accept)?;
         let (sender, response) = self.within(READ_LIMIT, self.send(request)).await?;
         if !response.status().is_success() {
             return Err(self.refusal(sender, response).await?);
@@ -203,7 +209,7 @@ impl Client {
         path: &str,
         body: Option<&Value>,
     ) -> Result<Value, ClientError> {
-        let request = request(&method, path, body, "application/json")?;
+        let request = self.request(&method, path, body, "application/json")?;
         let (sender, response) = self.send(request).await?;
         if !response.status().is_success() {
             return Err(self.refusal(sender, response).await?);
@@ -211,6 +217,28 @@ impl Client {
         let bytes = collect(response.into_body()).await?;
         self.keep(sender);
         serde_json::from_slice(&bytes).map_err(|error| ClientError::Io(error.into()))
+    }
+
+    fn request(
+        &self,
+        method: &Method,
+        path: &str,
+        body: Option<&Value>,
+        accept: &str,
+    ) -> Result<Request<Full<Bytes>>, ClientError> {
+        let body = body.map_or_else(String::new, Value::to_string);
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("/api/v1/{path}"))
+            .header(HOST, "localhost")
+            .header(ACCEPT, accept)
+            .header(CONTENT_TYPE, "application/json");
+        if let Some(run) = &self.run {
+            request = request.header(RUN, run.as_str());
+        }
+        request
+            .body(Full::new(Bytes::from(body)))
+            .map_err(|error| ClientError::Io(io::Error::new(io::ErrorKind::InvalidInput, error)))
     }
 
     async fn refusal(
@@ -304,23 +332,6 @@ async fn open(socket: &Path) -> Result<Sender, ConnectError> {
     // It ends with the sender; the request reports its errors.
     tokio::spawn(async move { drop(connection.await) });
     Ok(sender)
-}
-
-fn request(
-    method: &Method,
-    path: &str,
-    body: Option<&Value>,
-    accept: &str,
-) -> Result<Request<Full<Bytes>>, ClientError> {
-    let body = body.map_or_else(String::new, Value::to_string);
-    Request::builder()
-        .method(method)
-        .uri(format!("/api/v1/{path}"))
-        .header(HOST, "localhost")
-        .header(ACCEPT, accept)
-        .header(CONTENT_TYPE, "application/json")
-        .body(Full::new(Bytes::from(body)))
-        .map_err(|error| ClientError::Io(io::Error::new(io::ErrorKind::InvalidInput, error)))
 }
 
 async fn collect(body: Incoming) -> Result<Bytes, ClientError> {

@@ -15,6 +15,7 @@ use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 
 use super::error::ApiError;
+pub(super) use super::sender::Asked;
 
 /// The longest accepted body, in bytes.
 pub const MAX_BODY_BYTES: usize = 2 * 1024 * 1024;

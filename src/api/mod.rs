@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | `routes` | one file for each family of routes; `openapi`, `schema` and `types` describe them |
 //! | `events`, `logs` | the two streamed answers: durable events, and the output of runs |
+//! | `sender` | who sent a request, and what agents may send |
 //! | `server` | the unix socket, who may use it, and where clients find it |
 //! | `client` | what the command line uses |
 //!
@@ -21,6 +22,7 @@ pub mod logs;
 mod openapi;
 mod routes;
 pub mod schema;
+mod sender;
 pub mod server;
 pub mod types;
 
@@ -30,6 +32,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
+use axum::middleware;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio::sync::watch;
@@ -51,6 +54,7 @@ pub use client::{Client, ClientError, ConnectError};
 pub use error::ApiError;
 pub use extract::{BODY_TIMEOUT, MAX_BODY_BYTES};
 pub(crate) use routes::{approve_merge, resolve_merge};
+pub(crate) use sender::{Asked, named_run};
 pub use server::daemon_file::DaemonFile;
 pub use server::serve;
 pub use server::socket::Socket;
@@ -157,7 +161,9 @@ pub enum ReloadError {
 /// The routes, for a transport that admits only the owner.
 pub fn router(context: Arc<ApiContext>) -> Router {
     let (routes, description) = openapi::describe(routes::all());
+    let who_sends = middleware::from_fn_with_state(Arc::clone(&context), sender::refuse_agents);
     routes
+        .route_layer(who_sends)
         .merge(openapi::route(&description))
         .fallback(routes::nothing_here)
         .method_not_allowed_fallback(routes::wrong_method)

@@ -93,6 +93,7 @@ pub(crate) fn settings() -> Settings {
         resume_sessions: true,
         prices: std::collections::BTreeMap::new(),
         budget: crate::domain::settings::Budget::default(),
+        agents_may_add: false,
     }
 }
 
@@ -658,10 +659,13 @@ fn run_events() -> Vec<Event> {
         }),
         Event::Learned(Learned {
             id: "learning-001".into(),
-            agent: agent(),
-            profile: profile(),
+            agent: Some(agent()),
+            profile: Some(profile()),
             global: true,
             content: "the tests need a database".into(),
+            evidence: None,
+            claim: None,
+            restored: false,
         }),
     ]
 }

@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::actor::handle::{Accepted, CommandError, Handle, Journaled, Message, Published};
 use crate::domain::command::Command;
 use crate::domain::evolve::evolve;
+use crate::domain::request::Request;
 use crate::domain::state::State;
 
 /// The actor's side of a [`Handle`].
@@ -50,9 +51,15 @@ impl Seat {
 
     /// The next command; observations are dropped.
     pub async fn next(&mut self) -> Option<(Command, Answer)> {
+        let (request, answer) = self.next_request().await?;
+        Some((request.command, answer))
+    }
+
+    /// The same with its sender.
+    pub async fn next_request(&mut self) -> Option<(Request, Answer)> {
         loop {
             match self.inbox.recv().await? {
-                Message::Request(request, answer) => return Some((request.command, answer)),
+                Message::Request(request, answer) => return Some((request, answer)),
                 Message::Observation(_) => {}
                 // Whoever asked may have gone.
                 Message::Ping(answer) => drop(answer.send(())),

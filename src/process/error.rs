@@ -91,6 +91,9 @@ pub enum ProcessError {
         pid: i32,
         source: io::Error,
     },
+    /// The process has ended, so nobody can tell what it belonged to.
+    #[error("process {0} has ended")]
+    Gone(i32),
     /// A process that is invisible from here holds the lock.
     #[error(
         "process {pid} holds run `{id}`, but it is not visible from here (another container?); \

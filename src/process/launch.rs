@@ -12,6 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use super::error::{Context as _, ProcessError, Result};
 use super::os::pidfd::ProcessHandle;
 use super::run_dir::RunDir;
+use super::runner;
 use crate::crash;
 
 /// A runner that this process started. Pass it to [`wait`](super::wait). If it is dropped, the
@@ -71,7 +72,10 @@ pub fn launch(dir: &RunDir, exe: &Path) -> Result<Launched> {
         .open(&log_path);
     let log = log.on("open", &log_path)?;
     let mut command = Command::new(exe);
-    command.arg("__runner").arg(dir.path()).current_dir("/");
+    command
+        .arg(runner::PROGRAM)
+        .arg(dir.path())
+        .current_dir("/");
     command
         .stdin(Stdio::null())
         .stdout(Stdio::null())

@@ -28,7 +28,8 @@
 //! | `runner` | the detached process that owns one child |
 //! | `run_dir` | the directory of a run: its files, records, lease, output, age and status |
 //! | `query_program` | a short question to a program, without a run |
-//! | `os` | pidfds, identities, process trees, descriptors |
+//! | `run_above` | the live runs that a process belongs to |
+//! | `os` | pidfds, identities, process trees and ancestors, descriptors |
 //!
 //! Needs Linux 5.4 (pidfd, `P_PIDFD`). The Linux-specific code is in `os` and `runner`.
 
@@ -36,6 +37,7 @@ mod error;
 mod launch;
 mod os;
 mod query_program;
+mod run_above;
 mod run_dir;
 pub mod runner;
 mod stop;
@@ -44,6 +46,7 @@ pub use error::ProcessError;
 pub use launch::{Launched, launch};
 pub use os::identity::{Identity, is_stopped};
 pub use query_program::{Answer, query_program};
+pub use run_above::{run_above, runs_above};
 pub use run_dir::age::{RunAge, run_age};
 pub use run_dir::lease::{Alive, Lease, hold};
 pub use run_dir::output::{OutputFollower, PIECE, tail, tail_lines};

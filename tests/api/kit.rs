@@ -20,13 +20,14 @@ use swarm::daemon::clean::Report;
 use swarm::daemon::offline::Upto;
 use swarm::daemon::testkit::{Answer, Seat};
 use swarm::domain::command::Command;
-use swarm::domain::decide;
+use swarm::domain::decide::{self, Decided};
 use swarm::domain::effect::Effect;
 use swarm::domain::event::Event;
 use swarm::domain::evolve::evolve;
 use swarm::domain::ids::{CheckpointName, EffectId, Oid};
 use swarm::domain::observation::Observation;
 use swarm::domain::outcome::{Failure, Outcome, WorktreePrepared};
+use swarm::domain::request::Request;
 use swarm::domain::settings::{Mode, Settings};
 use swarm::domain::state::State;
 use swarm::domain::time::Timestamp;
@@ -145,8 +146,8 @@ impl Actor {
     async fn run(mut self, mut inputs: mpsc::UnboundedReceiver<Input>) {
         loop {
             tokio::select! {
-                command = self.seat.next() => match command {
-                    Some((command, answer)) => self.carry_out(&command, answer),
+                request = self.seat.next_request() => match request {
+                    Some((request, answer)) => self.carry_out(&request, answer),
                     None => return,
                 },
                 input = inputs.recv() => match input {
@@ -165,22 +166,26 @@ impl Actor {
         }
     }
 
-    fn carry_out(&mut self, command: &Command, answer: Answer) {
+    fn carry_out(&mut self, request: &Request, answer: Answer) {
         if self.full.load(Ordering::Relaxed) {
             let full = CommandError::Unavailable("no space left on device".into());
             drop(answer.send(Err(full)));
             return;
         }
-        let result = match decide::command(&self.state, command, self.now()) {
-            Ok(events) => {
+        let result = match decide::request(&self.state, request, self.now()) {
+            Ok(Decided::Events(events)) => {
                 self.publish(events.clone());
-                let seq = self.state.seq;
                 Ok(Accepted {
-                    seq,
+                    seq: self.state.seq,
                     events,
                     before: None,
                 })
             }
+            Ok(Decided::DoneBefore(operation)) => Ok(Accepted {
+                seq: operation.seq,
+                events: vec![],
+                before: Some(operation),
+            }),
             Err(rejection) => Err(rejection.into()),
         };
         drop(answer.send(result));
@@ -422,10 +427,21 @@ impl World {
     }
 
     pub async fn bytes(&self, method: &str, path: &str, body: &[u8]) -> (u16, Vec<u8>) {
+        self.with_header(method, path, "x-none: x", body).await
+    }
+
+    /// The same with one more header.
+    pub async fn with_header(
+        &self,
+        method: &str,
+        path: &str,
+        header: &str,
+        body: &[u8],
+    ) -> (u16, Vec<u8>) {
         let mut stream = UnixStream::connect(&self.socket).await.unwrap();
         let head = format!(
-            "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: \
-            {}\r\n\r\n",
+            "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{header}\r\n\
+            content-length: {}\r\n\r\n",
             body.len()
         );
         stream.write_all(head.as_bytes()).await.unwrap();

@@ -13,3 +13,4 @@ mod page;
 mod report;
 mod routes;
 mod sockets;
+mod speaking;

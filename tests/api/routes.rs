@@ -154,8 +154,8 @@ async fn what_agents_found_out_is_listed_with_everyone_who_found_it() {
     let learned = |id: &str, agent: &str, global| {
         Event::Learned(Learned {
             id: id.into(),
-            agent: agent.parse().ok(),
-            profile: "ed".parse().ok(),
+            agent: Some(agent.parse().unwrap()),
+            profile: Some("ed".parse().unwrap()),
             global,
             content: "the door is green".into(),
             evidence: None,
@@ -308,8 +308,8 @@ async fn answers_have_exactly_the_fields_that_are_described() {
     client.post(&say, &json!({"text": "hello"})).await.unwrap();
     let learned = Event::Learned(Learned {
         id: "learning-001".into(),
-        agent: agent.parse().ok(),
-        profile: "ed".parse().ok(),
+        agent: Some(agent.parse().unwrap()),
+        profile: Some("ed".parse().unwrap()),
         global: true,
         content: "x".into(),
         evidence: None,

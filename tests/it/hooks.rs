@@ -72,22 +72,23 @@ fn an_idea_calls_its_hooks_in_order_with_what_the_contract_promises() {
     let expected = [
         (
             "pre-start",
-            "SWARM_AGENT SWARM_BRANCH SWARM_EVENT_SEQ SWARM_HOOK SWARM_IDEA_ID SWARM_REPO \
-            SWARM_WORKTREE",
+            "SWARM_AGENT SWARM_BIN SWARM_BRANCH SWARM_EVENT_SEQ SWARM_HOOK SWARM_IDEA_ID \
+            SWARM_REPO SWARM_WORKTREE",
         ),
         (
             "post-complete",
-            "SWARM_AGENT SWARM_BRANCH SWARM_DURATION SWARM_EVENT_SEQ SWARM_HOOK SWARM_IDEA_ID \
-            SWARM_REPO SWARM_STATUS",
+            "SWARM_AGENT SWARM_BIN SWARM_BRANCH SWARM_DURATION SWARM_EVENT_SEQ SWARM_HOOK \
+            SWARM_IDEA_ID SWARM_REPO SWARM_STATUS",
         ),
         (
             "pre-merge",
-            "SWARM_BRANCH SWARM_COMMIT_HASH SWARM_EVENT_SEQ SWARM_HOOK SWARM_IDEA_ID SWARM_REPO \
-            SWARM_TARGET",
+            "SWARM_BIN SWARM_BRANCH SWARM_COMMIT_HASH SWARM_EVENT_SEQ SWARM_HOOK SWARM_IDEA_ID \
+            SWARM_REPO SWARM_TARGET",
         ),
         (
             "post-merge",
-            "SWARM_COMMIT_HASH SWARM_EVENT_SEQ SWARM_HOOK SWARM_IDEA_ID SWARM_REPO SWARM_TARGET",
+            "SWARM_BIN SWARM_COMMIT_HASH SWARM_EVENT_SEQ SWARM_HOOK SWARM_IDEA_ID SWARM_REPO \
+            SWARM_TARGET",
         ),
     ];
     for (name, names) in expected {

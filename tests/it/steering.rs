@@ -367,6 +367,7 @@ fn an_agents_process_has_the_environment_of_the_contract() {
     assert_eq!(value("SWARM_BRANCH"), "agent/ed-001/idea-001");
     assert_eq!(value("SWARM_WORKTREE"), worktree.to_str().unwrap());
     assert_eq!(value("SWARM_REPO"), sandbox.repo().to_str().unwrap());
+    assert_eq!(value("SWARM_BIN"), env!("CARGO_BIN_EXE_swarm"));
     assert_eq!(sandbox.notes("pwd"), [worktree.to_str().unwrap()]);
     assert_eq!(
         sandbox.notes("stdin").len(),

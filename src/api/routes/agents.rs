@@ -8,7 +8,7 @@ use axum::extract::State;
 use super::run;
 use crate::api::ApiContext;
 use crate::api::error::{ApiError, ErrorBody};
-use crate::api::extract::{Body, Id};
+use crate::api::extract::{Asked, Body, Id};
 use crate::api::types::{Done, Nothing, Redirect, Say};
 use crate::domain::command::Command;
 use crate::domain::ids::AgentId;
@@ -49,10 +49,11 @@ pub(super) async fn show(
 )]
 pub(super) async fn stop(
     State(context): Context,
+    asked: Asked,
     Id(id): Id<AgentId>,
     _: Body<Nothing>,
 ) -> Result<Json<Done>, ApiError> {
-    run(&context, Command::StopAgent { id }).await
+    run(&context, asked, Command::StopAgent { id }).await
 }
 
 /// Stop an agent and give its place to another pending idea. Its work is committed, and its own
@@ -65,6 +66,7 @@ pub(super) async fn stop(
 )]
 pub(super) async fn redirect(
     State(context): Context,
+    asked: Asked,
     Id(id): Id<AgentId>,
     Body(body): Body<Redirect>,
 ) -> Result<Json<Done>, ApiError> {
@@ -73,7 +75,7 @@ pub(super) async fn redirect(
         idea: body.idea_id,
         new_worktree: body.new_worktree,
     };
-    run(&context, command).await
+    run(&context, asked, command).await
 }
 
 /// Send an agent a message with its next prompt.
@@ -85,9 +87,10 @@ pub(super) async fn redirect(
 )]
 pub(super) async fn say(
     State(context): Context,
+    asked: Asked,
     Id(id): Id<AgentId>,
     Body(body): Body<Say>,
 ) -> Result<Json<Done>, ApiError> {
     let text = body.text;
-    run(&context, Command::SayToAgent { id, text }).await
+    run(&context, asked, Command::SayToAgent { id, text }).await
 }

@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use serde_json::Value;
 
 use crate::api::error::{ApiError, ErrorBody};
-use crate::api::extract::{Body, Id};
+use crate::api::extract::{Asked, Body, Id};
 use crate::api::types::{Done, NewCheckpoint, Nothing, RollBack, RolledBack};
 use crate::api::{ApiContext, schema};
 use crate::daemon::checkpoints::list::Preview;
@@ -70,10 +70,15 @@ fn known(context: &ApiContext, name: &CheckpointName) -> Result<(), ApiError> {
 )]
 pub(super) async fn create(
     State(context): Context,
+    asked: Asked,
     Body(body): Body<NewCheckpoint>,
 ) -> Result<Json<Done>, ApiError> {
     let name = body.name;
-    let (_, seq) = request(&context.handle, Command::CreateCheckpoint { name }).await?;
+    let (_, seq) = request(
+        &context.handle,
+        asked.to(Command::CreateCheckpoint { name }),
+    )
+    .await?;
     Ok(Json(Done { seq }))
 }
 
@@ -86,10 +91,15 @@ pub(super) async fn create(
 )]
 pub(super) async fn delete(
     State(context): Context,
+    asked: Asked,
     Id(name): Id<CheckpointName>,
     _: Body<Nothing>,
 ) -> Result<Json<Done>, ApiError> {
-    let (_, seq) = request(&context.handle, Command::DeleteCheckpoint { name }).await?;
+    let (_, seq) = request(
+        &context.handle,
+        asked.to(Command::DeleteCheckpoint { name }),
+    )
+    .await?;
     Ok(Json(Done { seq }))
 }
 
@@ -119,6 +129,7 @@ pub(super) async fn preview(
 )]
 pub(super) async fn roll_back(
     State(context): Context,
+    asked: Asked,
     Id(name): Id<CheckpointName>,
     Body(body): Body<RollBack>,
 ) -> Result<Json<RolledBack>, ApiError> {
@@ -127,7 +138,7 @@ pub(super) async fn roll_back(
         pause: body.pause,
         from: body.from,
     };
-    match request(&context.handle, command).await? {
+    match request(&context.handle, asked.to(command)).await? {
         (Answer::RolledBack { safety }, seq) => Ok(Json(RolledBack { seq, safety })),
         (other, _) => Err(ApiError::new(
             StatusCode::INTERNAL_SERVER_ERROR,

@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 
 use super::run;
 use crate::api::error::{ApiError, ErrorBody};
-use crate::api::extract::{Body, Id};
+use crate::api::extract::{Asked, Body, Id};
 use crate::api::types::{ApproveHook, Done};
 use crate::api::{ApiContext, schema};
 use crate::daemon::hooks::HookView;
@@ -40,6 +40,7 @@ pub(super) async fn list(State(context): Context) -> Result<Json<Vec<HookView>>,
 )]
 pub(super) async fn approve(
     State(context): Context,
+    asked: Asked,
     Id(hook): Id<HookName>,
     Body(ApproveHook { content: looked_at }): Body<ApproveHook>,
 ) -> Result<Json<Done>, ApiError> {
@@ -47,7 +48,7 @@ pub(super) async fn approve(
         hook,
         content: looked_at,
     };
-    let done = run(&context, approve).await?;
+    let done = run(&context, asked, approve).await?;
     // Reload: a deleted hook must disappear from the list.
     context.control.reload().await?;
     Ok(done)

@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use super::run;
 use crate::api::ApiContext;
 use crate::api::error::{ApiError, ErrorBody};
-use crate::api::extract::{Body, Id, Params};
+use crate::api::extract::{Asked, Body, Id, Params};
 use crate::api::types::{AddIdea, Added, AssignIdea, Done, EditIdea, Edited, IdeaFilter, Nothing};
 use crate::domain::command::Command;
 use crate::domain::ids::IdeaId;
@@ -43,10 +43,11 @@ pub(super) async fn list(
 )]
 pub(super) async fn add(
     State(context): Context,
+    asked: Asked,
     Body(body): Body<AddIdea>,
 ) -> Result<(StatusCode, Json<Added>), ApiError> {
     let command = Command::AddIdea(body.into());
-    let accepted = context.handle.command(command).await?;
+    let accepted = context.handle.request(asked.to(command)).await?;
     let id = accepted.added_idea().ok_or_else(nothing_added)?;
     let seq = accepted.seq;
     Ok((StatusCode::CREATED, Json(Added { id, seq })))
@@ -88,11 +89,12 @@ pub(super) async fn show(
 )]
 pub(super) async fn edit(
     State(context): Context,
+    asked: Asked,
     Id(id): Id<IdeaId>,
     Body(body): Body<EditIdea>,
 ) -> Result<Json<Edited>, ApiError> {
     let (edit, of) = (body.into(), id.clone());
-    let Json(Done { seq }) = run(&context, Command::EditIdea { id, edit }).await?;
+    let Json(Done { seq }) = run(&context, asked, Command::EditIdea { id, edit }).await?;
     let note = context.handle.read(|state| view::edited(state, &of));
     Ok(Json(Edited { seq, note }))
 }
@@ -107,10 +109,11 @@ pub(super) async fn edit(
 )]
 pub(super) async fn retry(
     State(context): Context,
+    asked: Asked,
     Id(id): Id<IdeaId>,
     _: Body<Nothing>,
 ) -> Result<Json<Done>, ApiError> {
-    run(&context, Command::RetryIdea { id }).await
+    run(&context, asked, Command::RetryIdea { id }).await
 }
 
 /// Cancel an idea and stop the agent that works on it.
@@ -122,10 +125,11 @@ pub(super) async fn retry(
 )]
 pub(super) async fn cancel(
     State(context): Context,
+    asked: Asked,
     Id(id): Id<IdeaId>,
     _: Body<Nothing>,
 ) -> Result<Json<Done>, ApiError> {
-    run(&context, Command::CancelIdea { id }).await
+    run(&context, asked, Command::CancelIdea { id }).await
 }
 
 /// Start an idea now, even in semi-auto mode.
@@ -137,11 +141,12 @@ pub(super) async fn cancel(
 )]
 pub(super) async fn assign(
     State(context): Context,
+    asked: Asked,
     Id(id): Id<IdeaId>,
     Body(body): Body<AssignIdea>,
 ) -> Result<Json<Done>, ApiError> {
     let profile = body.profile;
-    run(&context, Command::AssignIdea { id, profile }).await
+    run(&context, asked, Command::AssignIdea { id, profile }).await
 }
 
 /// Hold an idea: it does not start until it is released. A running attempt goes on; `note` then
@@ -154,10 +159,11 @@ pub(super) async fn assign(
 )]
 pub(super) async fn hold(
     State(context): Context,
+    asked: Asked,
     Id(id): Id<IdeaId>,
     _: Body<Nothing>,
 ) -> Result<Json<Edited>, ApiError> {
-    let Json(Done { seq }) = run(&context, Command::HoldIdea { id: id.clone() }).await?;
+    let Json(Done { seq }) = run(&context, asked, Command::HoldIdea { id: id.clone() }).await?;
     let note = context.handle.read(|state| view::held(state, &id));
     Ok(Json(Edited { seq, note }))
 }
@@ -171,8 +177,9 @@ pub(super) async fn hold(
 )]
 pub(super) async fn unhold(
     State(context): Context,
+    asked: Asked,
     Id(id): Id<IdeaId>,
     _: Body<Nothing>,
 ) -> Result<Json<Done>, ApiError> {
-    run(&context, Command::UnholdIdea { id }).await
+    run(&context, asked, Command::UnholdIdea { id }).await
 }

@@ -8,7 +8,7 @@ use axum::extract::State;
 use super::memory::{NewLearning, ask, similar, taken};
 use crate::api::ApiContext;
 use crate::api::error::{ApiError, ErrorBody};
-use crate::api::extract::Body;
+use crate::api::extract::{Asked, Body};
 use crate::domain::memory::{Learn, MemoryCommand};
 use crate::view::memory::LearnedView;
 use crate::view::{self, LearningView};
@@ -31,10 +31,11 @@ pub(super) async fn list(State(context): Context) -> Json<Vec<LearningView>> {
 )]
 pub(super) async fn learn(
     State(context): Context,
+    asked: Asked,
     Body(body): Body<NewLearning>,
 ) -> Result<Json<LearnedView>, ApiError> {
     let learn = Learn::from(body);
-    let accepted = ask(&context, MemoryCommand::Learn(learn.clone())).await?;
+    let accepted = ask(&context, asked, MemoryCommand::Learn(learn.clone())).await?;
     let taken = taken(&accepted);
     let own = |state: &_| view::memory::learned_references(state, &learn, &taken);
     let own = context.handle.read(own);

@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use super::run;
 use crate::api::ApiContext;
 use crate::api::error::{ApiError, ErrorBody};
-use crate::api::extract::{Body, Id};
+use crate::api::extract::{Asked, Body, Id};
 use crate::api::routes::resolution;
 use crate::api::types::{Approve, Done, Nothing, Reject, SettleTarget};
 use crate::daemon::review::{self, Wanted};
@@ -34,10 +34,11 @@ pub(super) async fn list(State(context): Context) -> Json<Vec<MergeView>> {
 )]
 pub(super) async fn target(
     State(context): Context,
+    asked: Asked,
     Body(body): Body<SettleTarget>,
 ) -> Result<Json<Done>, ApiError> {
     let choice = body.choice;
-    run(&context, Command::SettleTarget { choice }).await
+    run(&context, asked, Command::SettleTarget { choice }).await
 }
 
 /// Retry a waiting merge now. One that waits for review must be approved instead.
@@ -50,10 +51,11 @@ pub(super) async fn target(
 )]
 pub(super) async fn retry(
     State(context): Context,
+    asked: Asked,
     Id(id): Id<IdeaId>,
     _: Body<Nothing>,
 ) -> Result<Json<Done>, ApiError> {
-    run(&context, Command::RetryMerge { id }).await
+    run(&context, asked, Command::RetryMerge { id }).await
 }
 
 /// Continue a merge after its conflict was resolved in the worktree. The answer waits up to a
@@ -67,10 +69,11 @@ pub(super) async fn retry(
 )]
 pub(super) async fn resolve(
     State(context): Context,
+    asked: Asked,
     Id(id): Id<IdeaId>,
     _: Body<Nothing>,
 ) -> Result<Json<Done>, ApiError> {
-    let seq = resolution::resolve(&context, id).await?;
+    let seq = resolution::resolve(&context, asked, id).await?;
     Ok(Json(Done { seq }))
 }
 
@@ -103,15 +106,19 @@ pub(super) async fn diff(
 )]
 pub(super) async fn approve(
     State(context): Context,
+    asked: Asked,
     Id(id): Id<IdeaId>,
     Body(body): Body<Approve>,
 ) -> Result<Json<Done>, ApiError> {
-    approve_merge(&context, &id, body.commit).await.map(Json)
+    approve_merge(&context, asked, &id, body.commit)
+        .await
+        .map(Json)
 }
 
 /// Approves the work of an idea, if its branch is still at the commit that was checked.
 pub(crate) async fn approve_merge(
     context: &ApiContext,
+    asked: Asked,
     id: &IdeaId,
     commit: Option<Oid>,
 ) -> Result<Done, ApiError> {
@@ -122,7 +129,7 @@ pub(crate) async fn approve_merge(
         context.handle.read(unmoved)?;
     }
     let id = id.clone();
-    let Json(done) = run(context, Command::ApproveMerge { id, commit }).await?;
+    let Json(done) = run(context, asked, Command::ApproveMerge { id, commit }).await?;
     Ok(done)
 }
 
@@ -135,9 +142,10 @@ pub(crate) async fn approve_merge(
 )]
 pub(super) async fn reject(
     State(context): Context,
+    asked: Asked,
     Id(id): Id<IdeaId>,
     Body(body): Body<Reject>,
 ) -> Result<Json<Done>, ApiError> {
     let why = body.why;
-    run(&context, Command::RejectMerge { id, why }).await
+    run(&context, asked, Command::RejectMerge { id, why }).await
 }

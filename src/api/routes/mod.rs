@@ -21,6 +21,7 @@ use utoipa_axum::routes;
 
 use super::ApiContext;
 use super::error::ApiError;
+use super::extract::Asked;
 use super::types::Done;
 use crate::domain::command::Command;
 
@@ -103,7 +104,11 @@ pub(super) async fn wrong_method(method: Method, OriginalUri(uri): OriginalUri) 
 }
 
 /// Executes a command.
-async fn run(context: &ApiContext, command: Command) -> Result<axum::Json<Done>, ApiError> {
-    let accepted = context.handle.command(command).await?;
+async fn run(
+    context: &ApiContext,
+    asked: Asked,
+    command: Command,
+) -> Result<axum::Json<Done>, ApiError> {
+    let accepted = context.handle.request(asked.to(command)).await?;
     Ok(axum::Json(Done { seq: accepted.seq }))
 }

@@ -10,8 +10,8 @@ use axum::http::StatusCode;
 use crate::api::ApiContext;
 use crate::api::error::{ApiError, ending};
 use crate::api::events::feed::Feed;
+use crate::api::sender::Asked;
 use crate::api::types::JUDGEMENT_TIMEOUT;
-use crate::daemon::Accepted;
 use crate::domain::command::Command;
 use crate::domain::effect::{self, Effect};
 use crate::domain::event::{ConflictSettled, EffectFinished, Event};
@@ -29,15 +29,19 @@ enum Verdict {
 }
 
 /// Has the resolution checked. Returns the sequence number of the event that accepts it.
-pub(crate) async fn resolve(context: &ApiContext, id: IdeaId) -> Result<u64, ApiError> {
+pub(crate) async fn resolve(
+    context: &ApiContext,
+    asked: Asked,
+    id: IdeaId,
+) -> Result<u64, ApiError> {
     let command = Command::ResolveMerge { id: id.clone() };
-    let accepted = context.handle.command(command).await?;
+    let accepted = context.handle.request(asked.to(command)).await?;
     let effect = finishing(&accepted.events, &id).or_else(|| {
         // An earlier request is still being checked.
         context.handle.read(|state| pending(state, &id))
     });
     // An earlier request may be before this answer's seq; its outcome cannot.
-    let feed = Feed::new(context, begin(&accepted));
+    let feed = Feed::new(context, accepted.begin());
     match tokio::time::timeout(JUDGEMENT_TIMEOUT, judged(feed, &id, effect)).await {
         Ok(Ok(Some(Verdict::Settled(seq)))) => Ok(seq),
         Ok(Ok(Some(Verdict::Open(why)))) => Err(open(&id, &why)),
@@ -45,11 +49,6 @@ pub(crate) async fn resolve(context: &ApiContext, id: IdeaId) -> Result<u64, Api
         Ok(Err(error)) => Err(ApiError::unreadable("the event log", &error)),
         Err(_) => Err(late(&id)),
     }
-}
-
-/// The last event before the command's own events.
-fn begin(accepted: &Accepted) -> u64 {
-    accepted.seq.saturating_sub(accepted.events.len() as u64)
 }
 
 fn is_finishing(effect: &Effect, id: &IdeaId) -> bool {

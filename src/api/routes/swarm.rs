@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 
 use super::run;
 use crate::api::error::{ApiError, ErrorBody};
-use crate::api::extract::Body;
+use crate::api::extract::{Asked, Body};
 use crate::api::schema;
 use crate::api::types::{Clean, Done, Health, Nothing, PageLink, Pause, Shutdown};
 use crate::api::{ApiContext, ReloadError};
@@ -60,10 +60,11 @@ pub(super) async fn status(State(context): Context) -> Json<StatusView> {
 )]
 pub(super) async fn pause(
     State(context): Context,
+    asked: Asked,
     Body(body): Body<Pause>,
 ) -> Result<Json<Done>, ApiError> {
     let reason = body.reason;
-    run(&context, Command::Pause { reason }).await
+    run(&context, asked, Command::Pause { reason }).await
 }
 
 /// Resume after a pause.
@@ -74,9 +75,10 @@ pub(super) async fn pause(
 )]
 pub(super) async fn resume(
     State(context): Context,
+    asked: Asked,
     _: Body<Nothing>,
 ) -> Result<Json<Done>, ApiError> {
-    run(&context, Command::Resume).await
+    run(&context, asked, Command::Resume).await
 }
 
 /// Reload the configuration. An invalid one is refused, and the previous one stays in force.
@@ -137,6 +139,7 @@ pub(super) async fn clean(
 )]
 pub(super) async fn shutdown(
     State(context): Context,
+    asked: Asked,
     Body(body): Body<Shutdown>,
 ) -> Result<Json<Done>, ApiError> {
     let keep_agents = body.keep_agents;
@@ -145,7 +148,7 @@ pub(super) async fn shutdown(
     } else {
         Command::Shutdown { keep_agents }
     };
-    run(&context, command).await
+    run(&context, asked, command).await
 }
 
 /// Make a link that opens the web page once.

@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use super::run;
 use crate::api::ApiContext;
 use crate::api::error::{ApiError, ErrorBody};
-use crate::api::extract::{Body, Params};
+use crate::api::extract::{Asked, Body, Params};
 use crate::api::types::{Done, Undo, UndoQuery, Undone};
 use crate::daemon::checkpoints::request::{Answer, request, undone_rollback};
 use crate::domain::command::Command;
@@ -37,6 +37,7 @@ pub(super) async fn preview(
 )]
 pub(super) async fn undo(
     State(context): Context,
+    asked: Asked,
     Body(Undo { seq, from }): Body<Undo>,
 ) -> Result<Json<Undone>, ApiError> {
     let command = Command::Undo { seq, from };
@@ -44,11 +45,11 @@ pub(super) async fn undo(
         .handle
         .read(|state| undone_rollback(state, seq).is_some());
     if !rolls_back {
-        let Json(Done { seq }) = run(&context, command).await?;
+        let Json(Done { seq }) = run(&context, asked, command).await?;
         let safety = None;
         return Ok(Json(Undone { seq, safety }));
     }
-    match request(&context.handle, command).await? {
+    match request(&context.handle, asked.to(command)).await? {
         (Answer::RolledBack { safety }, seq) => Ok(Json(Undone {
             seq,
             safety: Some(safety),

@@ -27,6 +27,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 
 use super::stopped;
+use peer::Peer;
 pub use port::serve_port;
 use socket::Socket;
 
@@ -116,8 +117,12 @@ async fn attend(
     router: Router,
     stop: watch::Receiver<bool>,
 ) {
-    let router = TowerToHyperService::new(router);
-    connection(stream, move |request| router.call(request), stop).await;
+    let (router, peer) = (TowerToHyperService::new(router), Peer::of(&stream));
+    let answer = move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(peer.clone());
+        router.call(request)
+    };
+    connection(stream, answer, stop).await;
     drop(place);
 }
 

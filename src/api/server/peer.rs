@@ -1,12 +1,17 @@
-//! Checks who is at the other end of a unix socket.
+//! Checks who is at the other end of a unix socket, and finds the runs that it belongs to.
 //!
 //! Invariant: only processes of our own user or of root can send a request; the kernel says whose
-//! they are.
+//! they are, and which process connected.
 
 use std::io;
+use std::path::Path;
+use std::sync::Arc;
 
 use nix::unistd::geteuid;
 use tokio::net::UnixStream;
+
+use crate::domain::ids::RunId;
+use crate::process::{self, RunDir};
 
 /// The other end belongs to another user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -34,6 +39,41 @@ pub fn judge(uid: u32, own: u32) -> Result<(), Foreign> {
     }
 }
 
+/// The live runs above the process that opened a connection, or why they are unknown.
+///
+/// They are looked for once: the kernel fixes the pid when the process connects, an exec keeps it,
+/// and orphans stay below the runner of their run.
+#[derive(Debug, Clone)]
+pub struct Peer {
+    runs: Arc<Result<Vec<RunDir>, String>>,
+}
+
+impl Peer {
+    /// Looks at the process at the other end. A process in another container has no pid here, and
+    /// no run is found for it.
+    pub fn of(stream: &UnixStream) -> Self {
+        let peer = stream.peer_cred().map_err(|error| error.to_string());
+        let runs = peer.and_then(|peer| match peer.pid().filter(|pid| *pid > 0) {
+            Some(pid) => process::runs_above(pid).map_err(|error| error.to_string()),
+            None => Ok(Vec::new()),
+        });
+        Self {
+            runs: Arc::new(runs),
+        }
+    }
+
+    /// Its run of the repository with this folder for runs.
+    ///
+    /// # Errors
+    /// Its runs are unknown.
+    pub fn run_in(&self, runs_dir: &Path) -> Result<Option<RunId>, String> {
+        let runs = self.runs.as_ref().as_ref().map_err(Clone::clone)?;
+        let run = runs.iter().find(|run| run.is_in(runs_dir));
+        let id = run.map(|run| run.id().parse::<RunId>());
+        id.transpose().map_err(|error| error.to_string())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,5 +92,7 @@ mod tests {
     async fn a_peer_of_our_own_user_is_admitted() {
         let (one, _other) = UnixStream::pair().unwrap();
         check(&one).unwrap();
+        let nowhere = tempfile::tempdir().unwrap();
+        assert_eq!(Peer::of(&one).run_in(nowhere.path()), Ok(None));
     }
 }

@@ -1,4 +1,5 @@
 //! Access to the state: through the daemon if one is running, otherwise through the files.
+//! `speaker` says who may type which command.
 //!
 //! Invariant: both give the same views. A change is sent at most once; it is retried only if it
 //! certainly had no effect.
@@ -7,6 +8,7 @@ pub mod ids;
 mod memory;
 mod memory_requests;
 pub mod remote;
+pub mod speaker;
 pub mod temporary_daemon;
 
 use std::thread;
@@ -24,6 +26,7 @@ use crate::daemon::{Paths, clean, hooks, offline};
 use crate::domain::command::Command;
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId};
 use crate::domain::rejection::Rejection;
+use crate::domain::request::Request;
 use crate::domain::state::{IdeaStatus, State};
 use crate::domain::time::Timestamp;
 use crate::view::{self, Outside, TargetNow};
@@ -260,7 +263,12 @@ impl Access {
         match self {
             Self::Daemon(daemon) => daemon.execute(command),
             Self::Offline(paths) => {
-                let accepted = offline::execute(paths, &command.clone().into())?;
+                let request = Request {
+                    by: speaker::author(paths)?,
+                    operation: None,
+                    command: command.clone(),
+                };
+                let accepted = offline::execute(paths, &request)?;
                 if let Command::Memory(command) = command {
                     return memory::answer(paths, command, &accepted);
                 }

@@ -36,12 +36,14 @@ pub mod wait;
 
 use clap::CommandFactory as _;
 
+use super::access::speaker;
 use super::args::{Cli, Verb};
 use super::context::Context;
 use super::error::CliError;
 
 /// Runs the command.
 pub fn run(verb: Verb, context: &mut Context) -> Result<(), CliError> {
+    speaker::admit(&verb, context)?;
     match verb {
         Verb::Init(args) => init::run(&args, context),
         Verb::Demo(args) => demo::run(&args, context),

@@ -41,6 +41,16 @@ pub struct Accepted {
 }
 
 impl Accepted {
+    /// The seq before its first event, now or when the operation was first sent.
+    pub fn begin(&self) -> u64 {
+        let own = if self.before.is_some() {
+            1
+        } else {
+            self.events.len() as u64
+        };
+        self.seq.saturating_sub(own)
+    }
+
     /// The idea that it added, now or when the operation was first sent.
     pub fn added_idea(&self) -> Option<IdeaId> {
         let now = self.events.iter().find_map(Event::added_idea);

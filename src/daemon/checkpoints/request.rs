@@ -14,6 +14,7 @@ use crate::domain::event::{
 };
 use crate::domain::ids::{CheckpointName, EffectId};
 use crate::domain::lifecycle::SwarmPhase;
+use crate::domain::request::Request;
 use crate::domain::state::State;
 use crate::domain::state::undo::Action;
 
@@ -59,13 +60,13 @@ pub enum AskError {
 }
 
 /// Sends the command and waits for its end; also returns the seq of the last event about it.
-pub async fn request(handle: &Handle, command: Command) -> Result<(Answer, u64), AskError> {
+pub async fn request(handle: &Handle, request: Request) -> Result<(Answer, u64), AskError> {
     let mut seq = handle.seq();
-    let wanted = handle.read(|state| Wanted::of(state, &command));
-    let accepted = handle.command(command).await?;
+    let wanted = handle.read(|state| Wanted::of(state, &request.command));
+    let accepted = handle.request(request).await?;
     let mut follower = Follower {
         handle,
-        after: accepted.seq.saturating_sub(accepted.events.len() as u64),
+        after: accepted.begin(),
         effect: None,
         missed: false,
     };
@@ -320,14 +321,19 @@ mod tests {
                 daemon.publish(&records);
                 told.send(last).unwrap();
                 if let Some(asker) = asker.take() {
-                    asker.send(Ok(Accepted { seq: last, events })).unwrap();
+                    let accepted = Accepted {
+                        seq: last,
+                        events,
+                        before: None,
+                    };
+                    asker.send(Ok(accepted)).unwrap();
                 }
                 // On this one thread whoever waits is next.
                 tokio::task::yield_now().await;
                 tokio::task::yield_now().await;
             }
         };
-        let (answer, ()) = tokio::join!(request(&handle, command), lives);
+        let (answer, ()) = tokio::join!(request(&handle, command.into()), lives);
         answer.map(|(answer, _)| answer)
     }
 

@@ -113,6 +113,7 @@ fn verify(
         run_id: run.to_string(),
         worktree: cwd.clone(),
         repository: context.paths.root.clone(),
+        own_program: context.exe.clone(),
         ..WorkVariables::default()
     };
     Ok((check(context, run, command, cwd, &work)?, vec![]))
@@ -124,6 +125,7 @@ fn baseline(context: &DriverContext, run: &RunId, command: &str) -> Result<Prepa
         run_id: run.to_string(),
         worktree: cwd.clone(),
         repository: context.paths.root.clone(),
+        own_program: context.exe.clone(),
         ..WorkVariables::default()
     };
     Ok((check(context, run, command, cwd, &work)?, vec![]))

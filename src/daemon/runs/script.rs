@@ -46,6 +46,7 @@ pub(super) fn attempt_variables(
         worktree: context.paths.worktree(&attempt.worktree),
         branch: attempt.branch.clone(),
         repository: context.paths.root.clone(),
+        own_program: context.exe.clone(),
     }
 }
 
@@ -70,6 +71,7 @@ pub(crate) fn hook(
     let work = WorkVariables {
         run_id: run.to_string(),
         repository: context.paths.root.clone(),
+        own_program: context.exe.clone(),
         ..WorkVariables::default()
     };
     let program = program.to_str().map(str::to_owned).ok_or_else(|| {

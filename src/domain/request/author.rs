@@ -4,7 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::effect::Purpose;
 use crate::domain::ids::{AgentId, IdeaId, RunId};
+use crate::domain::state::State;
 
 /// Who sent a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
@@ -51,6 +53,32 @@ pub enum Author {
 }
 
 impl Author {
+    /// Whoever speaks from a live run. A run that is not under way is a leftover; it may only read.
+    pub fn of_run(state: &State, run: RunId) -> Self {
+        let Some((_, purpose)) = state.run_effect(&run) else {
+            return Self::Check { run };
+        };
+        match purpose {
+            Purpose::Iteration { agent, .. } => Self::Agent {
+                id: agent.clone(),
+                idea_id: state.agents.get(agent).map(|attempt| attempt.idea.clone()),
+                run: Some(run),
+            },
+            Purpose::Hook { .. } => Self::Hook { run },
+            Purpose::Gate { .. }
+            | Purpose::Verify { .. }
+            | Purpose::Baseline { .. }
+            | Purpose::Setup { .. } => Self::Check { run },
+        }
+    }
+
+    /// Whoever names its run itself: a run that is under way, else a person. The name only takes
+    /// rights away.
+    pub fn who_names(state: &State, run: Option<RunId>) -> Self {
+        let under_way = run.filter(|run| state.run_effect(run).is_some());
+        under_way.map_or(Self::Person, |run| Self::of_run(state, run))
+    }
+
     /// Whether a person or a program of theirs speaks: what they decide stays in force.
     pub const fn is_person(&self) -> bool {
         match self {

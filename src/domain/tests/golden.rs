@@ -359,10 +359,13 @@ fn attempt_samples() -> Vec<Event> {
         }),
         Event::Learned(Learned {
             id: "learning-001".into(),
-            agent: of(),
-            profile: profile("ed"),
+            agent: Some(of()),
+            profile: Some(profile("ed")),
             global: true,
             content: "tests need a database".into(),
+            evidence: None,
+            claim: None,
+            restored: false,
         }),
     ]
 }

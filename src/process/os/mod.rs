@@ -2,6 +2,7 @@
 //!
 //! Invariant: nothing here knows what a run is.
 
+pub mod ancestry;
 pub mod descriptors;
 pub mod identity;
 pub mod pidfd;

@@ -87,6 +87,12 @@ impl RunDir {
         &self.path
     }
 
+    /// Whether it lies directly in `runs_dir`.
+    pub fn is_in(&self, runs_dir: &Path) -> bool {
+        let runs = fs::canonicalize(runs_dir);
+        runs.is_ok_and(|runs| self.path.parent() == Some(&*runs))
+    }
+
     /// Path of a file of the run.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)

@@ -33,12 +33,15 @@ use super::run_dir::RunDir;
 use super::run_dir::lock;
 use crate::crash;
 
+/// The hidden subcommand of the runner.
+pub(super) const PROGRAM: &str = "__runner";
+
 /// Runs the hidden subcommands of the runner and the child; returns `None` for any other command
 /// line. Call it first in `main` with all arguments, before anything starts a thread.
 pub fn hidden_program(args: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
     let mut args = args.into_iter().skip(1);
     let program = args.next()?;
-    if program == "__runner" {
+    if program == PROGRAM {
         return Some(main(Path::new(&args.next()?)));
     }
     if program == child::PROGRAM {

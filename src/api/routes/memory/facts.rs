@@ -9,7 +9,7 @@ use super::types::{BoardQuery, Confirm, Dispute, FactQuery, NewValue, Pin, Retra
 use super::{Key, aged, ask, similar, state_then, taken};
 use crate::api::ApiContext;
 use crate::api::error::{ApiError, ErrorBody};
-use crate::api::extract::{Body, Params};
+use crate::api::extract::{Asked, Body, Params};
 use crate::api::types::Done;
 use crate::domain::memory::{FactKey, MemoryCommand, MemoryRefusal};
 use crate::domain::rejection::Rejection;
@@ -83,12 +83,13 @@ fn unknown(state: &state::State, key: &FactKey) -> ApiError {
 )]
 pub(in crate::api::routes) async fn write(
     State(context): Context,
+    asked: Asked,
     Key(key): Key<FactKey>,
     Body(body): Body<NewValue>,
 ) -> Result<Json<WrittenView>, ApiError> {
     let write = body.of(key.clone());
     let text = format!("{key} {}", write.value);
-    let accepted = ask(&context, MemoryCommand::WriteFact(write)).await?;
+    let accepted = ask(&context, asked, MemoryCommand::WriteFact(write)).await?;
     let similar = similar(&context, &text, &[key.as_str()]).await?;
     let taken = taken(&accepted);
     let answer = |state: &_| view::memory::written(state, &key, &taken, similar);
@@ -104,11 +105,12 @@ pub(in crate::api::routes) async fn write(
 )]
 pub(in crate::api::routes) async fn confirm(
     State(context): Context,
+    asked: Asked,
     Key(key): Key<FactKey>,
     Body(body): Body<Confirm>,
 ) -> Result<Json<FactChangedView>, ApiError> {
     let command = MemoryCommand::ConfirmFact(body.of(key.clone()));
-    changed(&context, &key, command).await
+    changed(&context, asked, &key, command).await
 }
 
 /// Contradict a fact, with another value or without. Both sides stay visible until somebody writes
@@ -121,19 +123,21 @@ pub(in crate::api::routes) async fn confirm(
 )]
 pub(in crate::api::routes) async fn dispute(
     State(context): Context,
+    asked: Asked,
     Key(key): Key<FactKey>,
     Body(body): Body<Dispute>,
 ) -> Result<Json<FactChangedView>, ApiError> {
     let command = MemoryCommand::DisputeFact(body.of(key.clone()));
-    changed(&context, &key, command).await
+    changed(&context, asked, &key, command).await
 }
 
 async fn changed(
     context: &ApiContext,
+    asked: Asked,
     key: &FactKey,
     command: MemoryCommand,
 ) -> Result<Json<FactChangedView>, ApiError> {
-    let accepted = ask(context, command).await?;
+    let accepted = ask(context, asked, command).await?;
     let answer = |state: &_| view::memory::changed_fact(state, key, &taken(&accepted));
     Ok(Json(context.handle.read(answer)))
 }
@@ -147,11 +151,12 @@ async fn changed(
 )]
 pub(in crate::api::routes) async fn pin(
     State(context): Context,
+    asked: Asked,
     Key(key): Key<FactKey>,
     Body(body): Body<Pin>,
 ) -> Result<Json<Done>, ApiError> {
     let command = MemoryCommand::Pin { key, on: body.on };
-    let seq = ask(&context, command).await?.seq;
+    let seq = ask(&context, asked, command).await?.seq;
     Ok(Json(Done { seq }))
 }
 
@@ -163,10 +168,11 @@ pub(in crate::api::routes) async fn pin(
 )]
 pub(in crate::api::routes) async fn retract(
     State(context): Context,
+    asked: Asked,
     Body(body): Body<Retract>,
 ) -> Result<Json<RetractedView>, ApiError> {
     let what = body.what()?;
     let why = body.why;
-    let accepted = ask(&context, MemoryCommand::Retract { what, why }).await?;
+    let accepted = ask(&context, asked, MemoryCommand::Retract { what, why }).await?;
     Ok(Json(view::memory::retracted(&taken(&accepted))))
 }

@@ -1,6 +1,6 @@
 //! The memory that agents share: `facts`, the `log` and searches, and the scratchpad's `notes`.
 //!
-//! Invariant: every change goes through [`ask`], so that its author is found out in one place.
+//! Invariant: every change goes through [`ask`], so that none is without its author.
 
 pub(super) mod facts;
 pub(super) mod log;
@@ -15,12 +15,12 @@ use axum::http::request::Parts;
 
 use crate::api::ApiContext;
 use crate::api::error::ApiError;
+use crate::api::extract::Asked;
 use crate::daemon::actor::handle::Accepted;
 use crate::daemon::memory::freshness;
 use crate::daemon::offline::Upto;
 use crate::domain::command::Command;
 use crate::domain::memory::{BadKey, MemoryCommand};
-use crate::domain::request::Request;
 use crate::domain::state::State;
 use crate::view::describe::{self, Point};
 use crate::view::memory::{Aged, HitView, Taken};
@@ -30,9 +30,10 @@ pub(super) use types::NewLearning;
 /// Sends a command of whoever asks.
 pub(super) async fn ask(
     context: &ApiContext,
+    asked: Asked,
     command: MemoryCommand,
 ) -> Result<Accepted, ApiError> {
-    let request = Request::of_person(Command::Memory(command));
+    let request = asked.to(Command::Memory(command));
     Ok(context.handle.request(request).await?)
 }
 

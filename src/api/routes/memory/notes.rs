@@ -9,7 +9,7 @@ use super::types::{DropQuery, NewNote, ScratchQuery};
 use super::{Key, ask, taken};
 use crate::api::ApiContext;
 use crate::api::error::{ApiError, ErrorBody};
-use crate::api::extract::{Body, Params};
+use crate::api::extract::{Asked, Body, Params};
 use crate::api::types::Done;
 use crate::domain::memory::{MemoryCommand, MemoryRefusal, NoteKey, PutNote};
 use crate::domain::rejection::Rejection;
@@ -67,11 +67,12 @@ pub(in crate::api::routes) async fn show(
 )]
 pub(in crate::api::routes) async fn put(
     State(context): Context,
+    asked: Asked,
     Key(key): Key<NoteKey>,
     Body(body): Body<NewNote>,
 ) -> Result<Json<NotePutView>, ApiError> {
     let put = MemoryCommand::PutNote(body.of(key.clone()));
-    let accepted = ask(&context, put).await?;
+    let accepted = ask(&context, asked, put).await?;
     let answer = |state: &_| view::memory::put_note(state, &key, &taken(&accepted));
     Ok(Json(context.handle.read(answer)))
 }
@@ -85,6 +86,7 @@ pub(in crate::api::routes) async fn put(
 )]
 pub(in crate::api::routes) async fn drop_note(
     State(context): Context,
+    asked: Asked,
     Key(key): Key<NoteKey>,
     Params(query): Params<DropQuery>,
 ) -> Result<Json<Done>, ApiError> {
@@ -95,6 +97,6 @@ pub(in crate::api::routes) async fn drop_note(
         expected: query.expected_version,
         keep: false,
     };
-    let seq = ask(&context, MemoryCommand::PutNote(put)).await?.seq;
+    let seq = ask(&context, asked, MemoryCommand::PutNote(put)).await?.seq;
     Ok(Json(Done { seq }))
 }

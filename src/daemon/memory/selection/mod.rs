@@ -120,8 +120,8 @@ pub struct Request<'a> {
     pub budget: usize,
     /// What the conversation was told, and which version; empty when it begins.
     pub shown: &'a BTreeMap<ItemRef, u64>,
-    /// When it was last told. What is older and was not told then stays left out; `None` when the
-    /// conversation begins.
+    /// When it was last told. What is older and was not told then stays left out, unless a person
+    /// pinned it; `None` when the conversation begins.
     pub told_at: Option<Timestamp>,
     /// How the agent searches for more, such as `memory_search`.
     pub search: &'a str,
@@ -151,8 +151,8 @@ impl Query<'_> {
     }
 }
 
-/// What a line tells of its item. The order is that of the lines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// What a line tells of its item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum News {
     /// It was told, and is retracted.
     Retracted,
@@ -201,7 +201,9 @@ pub fn select(request: &Request<'_>) -> Selection {
             continue;
         };
         untold += usize::from(news != News::Retracted);
-        if news == News::New && request.told_at.is_some_and(|told| candidate.at <= told) {
+        // A person may pin what is old.
+        let is_old = request.told_at.is_some_and(|told| candidate.at < told);
+        if news == News::New && is_old && !candidate.pinned {
             continue;
         }
         let score = scorer.score(candidate);

@@ -1,6 +1,6 @@
 //! How much an item helps with what the agent is about to do, from 0 to 1.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashMap};
 
 use super::{Candidate, ItemRef, Request};
 use crate::domain::time::Timestamp;
@@ -17,10 +17,13 @@ const FADING_DAYS: f64 = 14.0;
 /// What the scores of one request have in common.
 pub(super) struct Scorer<'a> {
     /// BM25 of each item that has words of the query.
-    hits: BTreeMap<&'a ItemRef, f64>,
+    hits: HashMap<&'a ItemRef, f64>,
     /// The best of them.
     top: f64,
+    /// What the agent changes.
     changed: BTreeSet<&'a str>,
+    /// The same, and every folder around it.
+    around: BTreeSet<&'a str>,
     now: Timestamp,
 }
 
@@ -28,6 +31,8 @@ impl<'a> Scorer<'a> {
     pub(super) fn new(request: &Request<'a>) -> Self {
         let scores = request.hits.iter().map(|hit| hit.score);
         let paths = request.query.changed_paths.iter();
+        let changed: BTreeSet<&str> = paths.map(|path| path.trim_end_matches('/')).collect();
+        let around = changed.iter().flat_map(|path| folders(path).chain([*path]));
         Self {
             hits: request
                 .hits
@@ -35,7 +40,8 @@ impl<'a> Scorer<'a> {
                 .map(|hit| (&hit.id, hit.score))
                 .collect(),
             top: scores.fold(0.0, f64::max),
-            changed: paths.map(|path| path.trim_end_matches('/')).collect(),
+            around: around.collect(),
+            changed,
             now: request.now,
         }
     }
@@ -59,16 +65,17 @@ impl<'a> Scorer<'a> {
 
     /// Whether the agent changes this path, something in it, or a folder around it.
     fn touches(&self, path: &str) -> bool {
+        if self.changed.is_empty() {
+            return false;
+        }
         let path = path.trim_end_matches('/');
-        let folders = path.match_indices('/').map(|(at, _)| &path[..at]);
-        let inside = format!("{path}/");
-        let first_inside = self.changed.range(inside.as_str()..).next();
-        self.changed.contains(path)
-            || folders
-                .into_iter()
-                .any(|folder| self.changed.contains(folder))
-            || first_inside.is_some_and(|changed| changed.starts_with(&inside))
+        self.around.contains(path) || folders(path).any(|folder| self.changed.contains(folder))
     }
+}
+
+/// The folders that a path is in.
+fn folders(path: &str) -> impl Iterator<Item = &str> {
+    path.match_indices('/').map(|(at, _)| &path[..at])
 }
 
 /// A number as a part of 1; what is no number counts nothing.

@@ -206,7 +206,7 @@ async fn delete(call: &Call) -> Result<Done, WebError> {
 
 /// Sends the command and waits until it is done.
 async fn finish(call: &Call, command: Command) -> Result<(), WebError> {
-    let answer = request(&call.site.api.handle, command).await;
+    let answer = request(&call.site.api.handle, command.into()).await;
     answer
         .map(drop)
         .map_err(|error| ApiError::from(error).into())

@@ -153,7 +153,7 @@ pub async fn begin(handle: &Handle, command: Command, to: CheckpointName) -> Res
 async fn begun(handle: &Handle, command: Command, to: CheckpointName) -> Result<(), AskError> {
     let mut seq = handle.seq();
     let asked = handle.clone();
-    let mut answer = tokio::spawn(async move { request(&asked, command).await });
+    let mut answer = tokio::spawn(async move { request(&asked, command.into()).await });
     let is_past_checking = |state: &State| {
         let rollback = state.rollback.as_deref();
         rollback.is_some_and(|one| one.to == to && one.step > RollbackStep::Checking)

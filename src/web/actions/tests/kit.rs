@@ -113,7 +113,11 @@ async fn act(mut seat: Seat, mut state: State, log: Arc<Memory>, noted: Arc<Mute
             log.records.lock().unwrap().extend(records.iter().cloned());
             seat.publish(&records);
             let seq = state.seq;
-            Accepted { seq, events }
+            Accepted {
+                seq,
+                events,
+                before: None,
+            }
         });
         drop(answer.send(result.map_err(Into::into)));
     }

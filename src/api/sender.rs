@@ -1,0 +1,205 @@
+//! Who sent a request: found out from the process at the other end, and asked before any handler
+//! changes something.
+//!
+//! Invariant: a request that changes something reaches its handler only if a person sent it, or if
+//! agents may ask for it. What they may ask for exactly is the domain's business.
+
+use std::convert::Infallible;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use axum::extract::{FromRequestParts, MatchedPath, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+
+use super::ApiContext;
+use super::error::ApiError;
+use super::openapi::PREFIX;
+use super::server::peer::Peer;
+use crate::domain::command::Command;
+use crate::domain::ids::RunId;
+use crate::domain::rejection::Rejection;
+use crate::domain::request::{self, Author, OperationId};
+
+/// The header with which a client names the run that it belongs to. It only takes rights away.
+pub(super) const RUN: &str = "swarm-run";
+/// The header that identifies an operation, so that a request sent again is done once.
+const OPERATION: &str = "idempotency-key";
+
+/// Who sent a request that changes something, and as which operation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Asked {
+    /// Who asks.
+    pub(crate) by: Author,
+    /// Identifies the request; `None` if it is not repeated.
+    pub(crate) operation: Option<OperationId>,
+}
+
+impl Asked {
+    /// A person asks, through the page.
+    pub(crate) fn by_person() -> Self {
+        Self {
+            by: Author::Person,
+            operation: None,
+        }
+    }
+
+    /// The request for this command.
+    pub(crate) fn to(self, command: Command) -> request::Request {
+        request::Request {
+            by: self.by,
+            operation: self.operation,
+            command,
+        }
+    }
+}
+
+/// The author that [`refuse_agents`] found.
+#[derive(Clone)]
+struct Sender(Author);
+
+impl<S: Send + Sync> FromRequestParts<S> for Asked {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        let Some(Sender(by)) = parts.extensions.get().cloned() else {
+            return Err(unknown("nobody has looked who sent it"));
+        };
+        let operation = operation(&parts.headers)?;
+        Ok(Self { by, operation })
+    }
+}
+
+fn operation(headers: &HeaderMap) -> Result<Option<OperationId>, ApiError> {
+    let Some(value) = headers.get(OPERATION) else {
+        return Ok(None);
+    };
+    let text = value.to_str().unwrap_or_default();
+    let invalid = |error| ApiError::bad_request(format!("`Idempotency-Key` is invalid: {error}"));
+    text.parse().map(Some).map_err(invalid)
+}
+
+/// Finds out who sends a change, and refuses it if it needs a person and none sent it.
+pub(super) async fn refuse_agents(
+    State(context): State<Arc<ApiContext>>,
+    mut request: Request,
+    next: Next,
+) -> Result<Response, Infallible> {
+    if request.method().is_safe() {
+        return Ok(next.run(request).await);
+    }
+    let admitted = author(&context, &request).and_then(|by| admit(by, &request));
+    Ok(match admitted {
+        Ok(by) => {
+            request.extensions_mut().insert(Sender(by));
+            next.run(request).await
+        }
+        Err(error) => error.into_response(),
+    })
+}
+
+/// The run that the sender's process belongs to, else the live run that it names, else a person.
+fn author(context: &ApiContext, request: &Request) -> Result<Author, ApiError> {
+    let peer = request.extensions().get::<Peer>();
+    let run = match peer {
+        Some(peer) => peer
+            .run_in(&context.runs_dir)
+            .map_err(|why| unknown(&why))?,
+        None => None,
+    };
+    let named = request.headers().get(RUN);
+    let named = named.and_then(|run| run.to_str().ok()?.parse::<RunId>().ok());
+    if run.is_none() && named.is_none() {
+        return Ok(Author::Person);
+    }
+    Ok(context.handle.read(|state| match run {
+        Some(run) => Author::of_run(state, run),
+        None => Author::who_names(state, named),
+    }))
+}
+
+fn admit(by: Author, request: &Request) -> Result<Author, ApiError> {
+    let path = request.extensions().get::<MatchedPath>();
+    let path = path.map_or_else(|| request.uri().path(), MatchedPath::as_str);
+    if by.is_person() || is_for_agents(request.method(), path) {
+        return Ok(by);
+    }
+    let may_be_allowed = false;
+    Err(Rejection::NotForAgents { by, may_be_allowed }.into())
+}
+
+/// Whether agents may send this change at all.
+fn is_for_agents(method: &Method, path: &str) -> bool {
+    let path = path.strip_prefix(PREFIX).unwrap_or(path);
+    match path {
+        "/ideas" | "/learnings" | "/memory/retract" => *method == Method::POST,
+        path => path.starts_with("/memory/facts") || path.starts_with("/scratch/"),
+    }
+}
+
+fn unknown(why: &str) -> ApiError {
+    let message = format!("swarm cannot find out who sent this request: {why}");
+    ApiError::new(StatusCode::FORBIDDEN, "SENDER_UNKNOWN", message)
+        .details("nothing was changed")
+        .suggest("send it again, and wait for the answer")
+}
+
+/// The run that the environment names (`SWARM_RUN_ID`), unless it belongs to another repository
+/// (`SWARM_REPO`). A path that does not exist here is that of a container.
+pub(crate) fn named_run(state_dir: &Path) -> Option<RunId> {
+    let run = std::env::var("SWARM_RUN_ID").ok()?;
+    let repository = std::env::var_os("SWARM_REPO").map(PathBuf::from);
+    named_run_of(&run, repository.as_deref(), state_dir)
+}
+
+fn named_run_of(run: &str, repository: Option<&Path>, state_dir: &Path) -> Option<RunId> {
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    let other = repository.is_some_and(|repository| {
+        let its = repository.join(".swarm/state");
+        repository.exists() && real(&its) != real(state_dir)
+    });
+    if other { None } else { run.parse().ok() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_of_another_repository_is_not_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = |name: &str| {
+            let state = dir.path().join(name).join(".swarm/state");
+            std::fs::create_dir_all(&state).unwrap();
+            state
+        };
+        let (own, other) = (state("own"), state("other"));
+        let named = |repository: Option<&str>, state: &Path| {
+            let repository = repository.map(|name| dir.path().join(name));
+            named_run_of("r0001-x", repository.as_deref(), state).is_some()
+        };
+        assert!(named(Some("own"), &own));
+        assert!(named(None, &own));
+        assert!(named(Some("elsewhere"), &own), "a container");
+        assert!(!named(Some("own"), &other));
+        assert_eq!(named_run_of("no/run", None, &own), None);
+    }
+
+    #[test]
+    fn agents_may_send_ideas_and_what_is_about_the_memory() {
+        for (method, path, allowed) in [
+            (Method::POST, "/api/v1/ideas", true),
+            (Method::POST, "/api/v1/learnings", true),
+            (Method::POST, "/api/v1/memory/retract", true),
+            (Method::PUT, "/api/v1/memory/facts/{key}", true),
+            (Method::DELETE, "/api/v1/scratch/{*key}", true),
+            (Method::POST, "/api/v1/ideas/{id}/retry", false),
+            (Method::POST, "/api/v1/page/links", false),
+            (Method::POST, "/api/v1/memory/compact", false),
+        ] {
+            assert_eq!(is_for_agents(&method, path), allowed, "{method} {path}");
+        }
+    }
+}
