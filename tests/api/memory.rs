@@ -39,8 +39,8 @@ async fn a_fact_is_written_by_compare_and_swap_and_a_conflict_has_the_current_va
     assert_eq!(fact["history"][0]["value"], "8080");
     let then = fact["history"][0].clone();
     let at = written["seq"].as_u64().unwrap() - 1;
-    let before = client.get(&format!("memory/facts/api.port?at={at}"));
-    let before = before.await.unwrap();
+    let path = format!("memory/facts/api.port?at={at}");
+    let before = client.get(&path).await.unwrap();
     assert_eq!(
         (&before["value"], &before["version"]),
         (&json!("8080"), &json!(1))
@@ -177,6 +177,7 @@ async fn the_log_has_the_events_about_the_memory_by_range_agent_and_kind() {
             version: 2,
         }],
         held: false,
+        fresh: false,
     });
     world.facts(vec![shown]).await;
     let seqs = async |query: &str| -> Vec<u64> {
@@ -320,5 +321,51 @@ async fn keys_queries_and_bodies_that_make_no_sense_are_refused() {
     let empty = json!({"content": "  "});
     let (status, code, _) = refused(client.post("learnings", &empty).await);
     assert_eq!((status, code.as_str()), (422, "TEXT_EMPTY"));
+    world.end().await;
+}
+
+#[tokio::test]
+async fn an_agent_writes_by_version_and_the_same_operation_acts_once() {
+    let world = World::new().await;
+    let (agent, run) = working_agent(&world).await;
+    let send = async |method: &str, path: &str, header: &str, body: Value| {
+        let (path, body) = (format!("/api/v1/{path}"), body.to_string());
+        let sent = world.with_header(method, &path, header, body.as_bytes());
+        let (status, bytes) = sent.await;
+        let answer: Value = serde_json::from_slice(&bytes).unwrap();
+        (status, answer)
+    };
+    let by_agent = format!("Swarm-Run: {run}");
+    let fact = "memory/facts/a.b";
+    let (status, refusal) = send("PUT", fact, &by_agent, json!({"value": "1"})).await;
+    assert_eq!(
+        (status, &refusal["error"]["code"]),
+        (422, &json!("VERSION_MISSING"))
+    );
+    let first = json!({"value": "1", "expectedVersion": 0});
+    let (status, _) = send("PUT", fact, &by_agent, first).await;
+    assert_eq!(status, 200);
+    let client = world.client().await;
+    let by = client.get(fact).await.unwrap()["by"].clone();
+    assert_eq!((&by["kind"], &by["id"]), (&json!("agent"), &json!(agent)));
+    let pin = send(
+        "POST",
+        "memory/facts/a.b/pin",
+        &by_agent,
+        json!({"on": true}),
+    )
+    .await;
+    assert_eq!(pin.1["error"]["code"], "NOT_FOR_AGENTS");
+
+    let second = json!({"value": "2", "expectedVersion": 1});
+    let once = "Idempotency-Key: once";
+    let (first, again) = (
+        send("PUT", fact, once, second.clone()).await,
+        send("PUT", fact, once, second).await,
+    );
+    assert_eq!((first.0, again.0), (200, 200), "{again:?}");
+    assert_eq!(first.1["version"], again.1["version"]);
+    let written = client.get("memory/log?kind=factWritten").await.unwrap();
+    assert_eq!(written.as_array().unwrap().len(), 2);
     world.end().await;
 }
