@@ -247,23 +247,26 @@ fn following_the_log_needs_a_daemon() {
     memory(&sandbox, &["log", "-f"]).refused(3, &["no daemon is running"]);
     memory(&sandbox, &["put", "a.b", "before"]).ok();
     let daemon = sandbox.start();
-    let followed = std::thread::scope(|scope| {
-        let following = scope.spawn(|| memory(&sandbox, &["log", "-f", "--json"]));
-        memory(&sandbox, &["put", "a.b", "after"]).ok();
-        sandbox.swarm(&["stop"]).ok();
-        following.join().unwrap()
+    let shown = sandbox.path("followed");
+    let mut follower = sandbox.swarm_command(&["memory", "log", "-f", "--json"]);
+    follower.stdout(std::fs::File::create(&shown).unwrap());
+    let mut follower = follower.spawn().unwrap();
+    let values = || -> Vec<String> {
+        let text = std::fs::read_to_string(&shown).unwrap();
+        let whole = text
+            .lines()
+            .filter_map(|it| serde_json::from_str::<Value>(it).ok());
+        let value = |it: Value| it["data"]["value"].as_str().unwrap().to_owned();
+        whole.map(value).collect()
+    };
+    sandbox.wait_for("what is there", || (values() == ["before"]).then_some(()));
+    memory(&sandbox, &["put", "a.b", "after"]).ok();
+    sandbox.wait_for("what is new", || {
+        (values() == ["before", "after"]).then_some(())
     });
+    sandbox.swarm(&["stop"]).ok();
     daemon.wait_exit(PATIENCE);
-    let values: Vec<Value> = followed
-        .ok()
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
-    let values: Vec<&str> = values
-        .iter()
-        .map(|it| it["data"]["value"].as_str().unwrap())
-        .collect();
-    assert_eq!(values, ["before", "after"], "{followed}");
+    assert!(follower.wait().unwrap().success());
 }
 
 #[test]
