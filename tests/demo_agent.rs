@@ -166,6 +166,7 @@ impl Agent<'_> {
             pass: &["GIT_CONFIG_GLOBAL".into(), "GIT_CONFIG_NOSYSTEM".into()],
             identity: Some(&Identity::default()),
             own_program: env!("CARGO_BIN_EXE_swarm").into(),
+            memory: None,
             talk: Conversation::New("s-1".parse().unwrap()),
         };
         DemoAdapter.launch(&context).unwrap()

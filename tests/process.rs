@@ -146,7 +146,7 @@ async fn a_process_belongs_to_the_run_above_it_however_it_forks() {
     let gate = lab.pipe("gate");
     let pid = lab.path("pid");
     // A double fork into a session of its own, without an environment.
-    let inner = r#"echo \$\$ >pid.new; mv pid.new pid; read x <gate"#;
+    let inner = r"echo \$\$ >pid.new; mv pid.new pid; read x <gate";
     let script = format!(r#"(env -i setsid sh -c 'sh -c "{inner}" &' &); read x <gate"#);
     let dir = lab.prepare(&lab.script(&script));
     let launched = launch(&dir, Path::new(EXE)).unwrap();

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Profile;
 use super::environment::{Environment, Sources, WorkVariables, set};
+use super::memory_server::MemoryServer;
 use super::stream::{Conclusion, OutputReader};
 use crate::config::Adapter as Kind;
 use crate::domain::session::SessionId;
@@ -174,6 +175,8 @@ pub struct LaunchContext<'a> {
     pub own_program: PathBuf,
     /// The conversation to start or resume.
     pub talk: Conversation,
+    /// Server of the memory's tools; `None` if agents get none.
+    pub memory: Option<MemoryServer>,
 }
 
 /// A process to start in the worktree, with the prompt on standard input.
@@ -187,6 +190,10 @@ pub struct Launch {
     pub env: Environment,
     /// The launch record.
     pub started: StartedAs,
+    /// Further files of the run's directory, by name.
+    pub files: Vec<(&'static str, Vec<u8>)>,
+    /// Whether the program is told of the server of the memory's tools.
+    pub has_memory_tools: bool,
 }
 
 /// Why a profile cannot be launched.
@@ -281,6 +288,8 @@ impl LaunchContext<'_> {
             args,
             env,
             started,
+            files: vec![],
+            has_memory_tools: false,
         };
         match launch.flaw() {
             None => Ok(launch),
@@ -330,6 +339,12 @@ impl Launch {
     pub fn unless_set(&mut self, name: &str, value: &str) {
         let entry = self.env.entry(name.into());
         entry.or_insert_with(|| value.into());
+    }
+
+    /// Adds the file that names the server of the memory's tools.
+    pub fn add_memory_file(&mut self, name: &'static str, content: &serde_json::Value) {
+        self.files.push((name, content.to_string().into_bytes()));
+        self.has_memory_tools = true;
     }
 
     fn flaw(&self) -> Option<String> {

@@ -101,6 +101,7 @@ mod tests {
             pass: &[],
             identity: None,
             own_program: "/bin/swarm".into(),
+            memory: None,
             talk: Conversation::New("s-1".parse().unwrap()),
         })
     }

@@ -13,6 +13,7 @@ pub mod command;
 pub mod demo;
 pub mod environment;
 pub mod gemini;
+pub mod memory_server;
 pub mod opencode;
 pub mod prompt;
 pub mod recovery_context;

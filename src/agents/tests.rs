@@ -8,6 +8,7 @@ use std::path::Path;
 
 use super::adapter::{AdapterError, Conversation, Launch, LaunchContext, Login};
 use super::environment::{Environment, WorkVariables};
+use super::memory_server::MemoryServer;
 use super::{AdapterKind, Profile, adapter};
 
 fn profile(kind: AdapterKind, args: &[&str]) -> Profile {
@@ -41,7 +42,84 @@ fn launch(
         identity: None,
         own_program: "/bin/swarm".into(),
         talk,
+        memory: None,
     })
+}
+
+/// The same launch with the server of the memory's tools.
+fn launch_with_memory(kind: AdapterKind, inherited: &Environment) -> Launch {
+    let (program, repository) = (Path::new("/bin/swarm"), Path::new("/r"));
+    let work = WorkVariables::default();
+    let mut profile = profile(kind, &["-x"]);
+    profile.command = vec!["agent".into()];
+    adapter(kind)
+        .launch(&LaunchContext {
+            profile: &profile,
+            work: &work,
+            inherited,
+            pass: &[],
+            identity: None,
+            own_program: program.into(),
+            talk: Conversation::New("s-1".parse().unwrap()),
+            memory: MemoryServer::new(
+                program,
+                repository,
+                ("ed-001", "ed"),
+                "r-1",
+                "/runs/r-1".into(),
+            ),
+        })
+        .unwrap()
+}
+
+#[test]
+fn each_program_is_told_of_the_memory_in_its_own_way() {
+    let none = Environment::new();
+    let args = |launch: &Launch| {
+        let args = launch.args.iter().map(|arg| arg.to_str().unwrap());
+        args.collect::<Vec<_>>().join(" ")
+    };
+    let claude = launch_with_memory(AdapterKind::Claude, &none);
+    let line = args(&claude);
+    // The option takes several values, so another option must follow it.
+    assert!(
+        line.contains("--mcp-config /runs/r-1/mcp.json -x"),
+        "{line}"
+    );
+    assert!(!line.contains("strict"), "{line}");
+    assert_eq!(claude.files[0].0, "mcp.json");
+    let codex = launch_with_memory(AdapterKind::Codex, &none);
+    let line = args(&codex);
+    assert!(
+        line.contains(r#"-c mcp_servers.swarm.command="/bin/swarm" -c"#),
+        "{line}"
+    );
+    // A profile's own settings come later, so they win.
+    assert!(line.ends_with(r#"approval_mode="approve" -x -"#), "{line}");
+    let opencode = launch_with_memory(AdapterKind::Opencode, &none);
+    let config = &opencode.env[OsStr::new("OPENCODE_CONFIG_CONTENT")];
+    assert!(config.to_str().unwrap().contains("/bin/swarm"));
+    let acp = launch_with_memory(AdapterKind::Acp, &none);
+    assert!(args(&acp).starts_with("__acp --model a/model --mcp-server {"));
+    for (launch, has) in [
+        (claude, true),
+        (codex, true),
+        (opencode, true),
+        (acp, true),
+        (launch_with_memory(AdapterKind::Gemini, &none), false),
+        (launch_with_memory(AdapterKind::Command, &none), false),
+    ] {
+        assert_eq!(launch.has_memory_tools, has, "{:?}", launch.started.adapter);
+    }
+}
+
+#[test]
+fn what_a_machine_configured_for_its_programs_is_not_replaced() {
+    let own = |name: &str, value: &str| [(name.into(), value.into())].into();
+    let variable = "OPENCODE_CONFIG_CONTENT";
+    let opencode = launch_with_memory(AdapterKind::Opencode, &own(variable, "{} // mine"));
+    assert_eq!(opencode.env[OsStr::new(variable)], "{} // mine");
+    assert!(!opencode.has_memory_tools);
 }
 
 fn line(kind: AdapterKind, args: &[&str], talk: &Conversation) -> String {

@@ -20,7 +20,7 @@ use serde_json::Value;
 use tokio::net::UnixStream;
 
 use super::error::ErrorBody;
-use super::sender::{RUN, named_run};
+use super::sender::{MCP_CLIENT, OPERATION, Origin, RUN, named_run};
 use super::server::daemon_file::DaemonFile;
 use super::server::peer;
 use super::types::JUDGEMENT_TIMEOUT;
@@ -106,6 +106,7 @@ pub struct Client {
     idle: Mutex<Vec<(Sender, Instant)>>,
     /// The run that the environment names.
     run: Option<RunId>,
+    origin: Origin,
 }
 
 type Sender = SendRequest<Full<Bytes>>;
@@ -124,7 +125,17 @@ impl Client {
         let sender = open(&daemon.socket).await?;
         let idle = Mutex::new(vec![(sender, Instant::now())]);
         let run = named_run(state_dir);
-        Ok(Self { daemon, idle, run })
+        Ok(Self {
+            daemon,
+            idle,
+            run,
+            origin: Origin::default(),
+        })
+    }
+
+    /// Where the changes that follow come from.
+    pub fn set_origin(&mut self, origin: Origin) {
+        self.origin = origin;
     }
 
     /// The daemon's file.
@@ -235,6 +246,12 @@ impl Client {
             .header(CONTENT_TYPE, "application/json");
         if let Some(run) = &self.run {
             request = request.header(RUN, run.as_str());
+        }
+        if let Some(client) = &self.origin.client {
+            request = request.header(MCP_CLIENT, encode(client));
+        }
+        if let Some(operation) = &self.origin.operation {
+            request = request.header(OPERATION, operation.as_str());
         }
         request
             .body(Full::new(Bytes::from(body)))

@@ -54,6 +54,7 @@ pub use client::{Client, ClientError, ConnectError};
 pub use error::ApiError;
 pub use extract::{BODY_TIMEOUT, MAX_BODY_BYTES};
 pub(crate) use routes::{approve_merge, resolve_merge};
+pub use sender::Origin;
 pub(crate) use sender::{Asked, named_run};
 pub use server::daemon_file::DaemonFile;
 pub use server::serve;

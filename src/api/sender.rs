@@ -26,7 +26,20 @@ use crate::domain::request::{self, Author, OperationId};
 /// The header with which a client names the run that it belongs to. It only takes rights away.
 pub(super) const RUN: &str = "swarm-run";
 /// The header that identifies an operation, so that a request sent again is done once.
-const OPERATION: &str = "idempotency-key";
+pub(super) const OPERATION: &str = "idempotency-key";
+
+/// The header with which the MCP server names the program that uses it, percent-encoded. It only
+/// says through what a person speaks.
+pub(super) const MCP_CLIENT: &str = "swarm-mcp-client";
+
+/// Where a change comes from, beside the process that sends it.
+#[derive(Debug, Clone, Default)]
+pub struct Origin {
+    /// The program that uses the MCP server, by its own name.
+    pub client: Option<String>,
+    /// Identifies the change, so that it may be sent again.
+    pub operation: Option<OperationId>,
+}
 
 /// Who sent a request that changes something, and as which operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,12 +125,20 @@ fn author(context: &ApiContext, request: &Request) -> Result<Author, ApiError> {
     let named = request.headers().get(RUN);
     let named = named.and_then(|run| run.to_str().ok()?.parse::<RunId>().ok());
     if run.is_none() && named.is_none() {
-        return Ok(Author::Person);
+        return Ok(Author::Person.through(mcp_client(request).as_deref()));
     }
-    Ok(context.handle.read(|state| match run {
+    let author = context.handle.read(|state| match run {
         Some(run) => Author::of_run(state, run),
         None => Author::who_names(state, named),
-    }))
+    });
+    Ok(author.through(mcp_client(request).as_deref()))
+}
+
+fn mcp_client(request: &Request) -> Option<String> {
+    let client = request.headers().get(MCP_CLIENT)?.to_str().ok()?;
+    // One name without a value: the decoder of forms undoes the escapes.
+    let (name, _) = form_urlencoded::parse(client.as_bytes()).next()?;
+    Some(name.into_owned())
 }
 
 fn admit(by: Author, request: &Request) -> Result<Author, ApiError> {

@@ -12,6 +12,7 @@
 //! | [`output`], `confirm` | streams, tables and colours; questions before a change |
 //! | [`error`] | errors and exit codes |
 //! | `new_ideas` | new ideas from files and from the person's editor |
+//! | `mcp` | the memory as tools, for an agent's program |
 //! | `complete` | answers a shell that completes a command line |
 //! | `host` | runs a daemon in this process |
 //!
@@ -31,6 +32,7 @@ pub mod event_log;
 mod host;
 mod json;
 pub mod live;
+mod mcp;
 mod new_ideas;
 pub mod output;
 pub mod render;

@@ -635,6 +635,7 @@ fn merge_events() -> Vec<Event> {
 
 fn other_events() -> Vec<Event> {
     let mut events = crate::domain::testkit::samples::of_every_kind();
+    events.extend(crate::domain::testkit::memory_samples::of_every_kind());
     events.extend(run_events());
     events.extend(repair_events());
     events.extend(effect_events());

@@ -172,6 +172,9 @@ pub struct Agents {
     /// Whether agents may add ideas to the backlog, with `swarm idea add`. Ideas of agents cost
     /// money like yours.
     pub may_add_ideas: bool,
+    /// Whether agents get the shared memory as tools of the Model Context Protocol. swarm passes the
+    /// server to each program that can take one, and changes no file of yours.
+    pub mcp: bool,
     /// Output limit of one run, in MiB. A run that exceeds it is stopped.
     #[serde(rename = "maxOutputMiB")]
     #[schemars(range(min = 1, max = 1_048_576))]
@@ -194,6 +197,7 @@ impl Default for Agents {
             lease_minutes: 60,
             pass_env: Vec::new(),
             may_add_ideas: false,
+            mcp: true,
             max_output_mib: 1024,
             profiles: BTreeMap::new(),
         }

@@ -48,14 +48,21 @@ def initialize(id, params):
 
 def new(id, params):
     note("new " + params["cwd"])
+    servers(params)
     if way == "not-logged-in":
         return fail(id, -32000, "Authentication required")
     options = [{"id": "m", "name": "Model", "category": "model", "type": "select", "currentValue": "a", "options": []}]
     send(id=id, result={"sessionId": session, **({"configOptions": options} if way == "models" else {})})
 
 
+def servers(params):
+    for server in params["mcpServers"]:
+        note("server " + server["name"] + " " + server["command"] + " " + server["env"][0]["name"])
+
+
 def load(id, params):
     note("load " + params["sessionId"])
+    servers(params)
     if params["sessionId"] != session:
         return fail(id, -32603, "no such session")
     chunk("said before <swarm>COMPLETE</swarm>")

@@ -220,6 +220,26 @@ fn a_model_is_asked_for_where_there_is_a_choice() {
 }
 
 #[test]
+fn each_session_gets_the_server_of_the_memory() {
+    if required_tools::are_missing(&["python3"]) {
+        return;
+    }
+    let server = r#"{"name":"swarm","command":"/bin/swarm","args":["mcp"],
+        "env":[{"name":"SWARM_RUN_ID","value":"r-1"}]}"#;
+    for session in [&[][..], &["--resume", "s-1"]] {
+        let options = [&["--mcp-server", server][..], session].concat();
+        let turn = Lab::new().turn("works", &options);
+        let complete = Some(Verdict::Complete);
+        assert_eq!(turn.conclusion.verdict, complete, "{}", turn.raw);
+        let told = turn.asked.iter().filter(|line| line.starts_with("server "));
+        let told: Vec<&String> = told.collect();
+        assert_eq!(told, ["server swarm /bin/swarm SWARM_RUN_ID"]);
+    }
+    let turn = Lab::new().turn("works", &[]);
+    assert!(!turn.asked.iter().any(|line| line.starts_with("server ")));
+}
+
+#[test]
 fn failures_say_what_was_to_blame() {
     if required_tools::are_missing(&["python3"]) {
         return;

@@ -16,6 +16,7 @@ mod kills;
 mod lab;
 mod landing;
 mod long_runs;
+mod memory;
 mod other_programs;
 mod process_trees;
 mod programs;

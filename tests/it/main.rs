@@ -37,6 +37,7 @@ mod kill_storm;
 mod listing_ideas;
 mod live_lines;
 mod log_and_events;
+mod mcp;
 mod memory;
 mod memory_and_descriptors;
 mod merging;

@@ -356,7 +356,8 @@ async fn session(
     can: &Can,
     here: PathBuf,
 ) -> Result<(String, Object), Stop> {
-    let mut params = json!({"cwd": here, "mcpServers": []});
+    let servers: Vec<&Value> = options.mcp_server.iter().collect();
+    let mut params = json!({"cwd": here, "mcpServers": servers});
     let Some(session) = &options.resume else {
         let answer = request(agent, "session/new", params)
             .await

@@ -1,6 +1,6 @@
 //! The adapter `acp`: any agent that speaks the Agent Client Protocol (JSON-RPC on standard input
-//! and output). A run starts this program as a bridge, `swarm __acp [--model M] [--resume ID] --
-//! COMMAND...`. The bridge starts the agent, runs one turn and writes [events](event::Event) as
+//! and output). A run starts this program as a bridge, `swarm __acp [--model M] [--resume ID]
+//! [--mcp-server JSON] -- COMMAND...`. The bridge starts the agent, runs one turn and writes [events](event::Event) as
 //! lines of JSON. It grants each permission that the agent asks for, once.
 //!
 //! Invariant: the run ends when the agent's turn or the agent ends. Success needs the agent's own
@@ -46,10 +46,14 @@ impl Adapter for AcpAdapter {
         if let Conversation::Resume(session) = &context.talk {
             args.extend(["--resume".into(), session.as_str().into()]);
         }
+        if let Some(memory) = &context.memory {
+            args.extend(["--mcp-server".into(), memory.for_acp().to_string().into()]);
+        }
         args.push("--".into());
         args.push(program_path(program, &context.work.repository).into());
         args.extend(first.iter().chain(&profile.args).map(Into::into));
         let mut launch = context.launch(context.own_program.clone(), args)?;
+        launch.has_memory_tools = context.memory.is_some();
         // The agent chooses the id of a new conversation.
         if let Conversation::Resume(session) = &context.talk {
             launch.started.session = Some(session.clone());

@@ -4,6 +4,8 @@
 
 use std::ffi::OsString;
 
+use serde_json::Value;
+
 /// Options of the bridge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Options {
@@ -11,6 +13,8 @@ pub(super) struct Options {
     pub(super) model: Option<String>,
     /// Conversation to resume.
     pub(super) resume: Option<String>,
+    /// Server of tools that the agent is to use, as the protocol describes one.
+    pub(super) mcp_server: Option<Value>,
     /// The agent's program.
     pub(super) program: OsString,
     /// Arguments of the program.
@@ -20,14 +24,14 @@ pub(super) struct Options {
 /// Invalid arguments.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0}; usage: [--model MODEL] [--resume SESSION] -- COMMAND [ARGUMENT...], the prompt on \
-    standard input"
+    "{0}; usage: [--model MODEL] [--resume SESSION] [--mcp-server JSON] -- COMMAND [ARGUMENT...], \
+    the prompt on standard input"
 )]
 pub(super) struct BadOptions(String);
 
 impl Options {
     pub(super) fn parse(mut args: impl Iterator<Item = OsString>) -> Result<Self, BadOptions> {
-        let (mut model, mut resume) = (None, None);
+        let (mut model, mut resume, mut mcp_server) = (None, None, None);
         loop {
             let Some(name) = args.next() else {
                 return Err(BadOptions("the command after `--` is missing".to_owned()));
@@ -35,6 +39,7 @@ impl Options {
             match name.to_str() {
                 Some("--model") => model = Some(text(&name, args.next())?),
                 Some("--resume") => resume = Some(text(&name, args.next())?),
+                Some("--mcp-server") => mcp_server = Some(json(&name, args.next())?),
                 Some("--") => break,
                 _ => return Err(BadOptions(format!("unknown option `{}`", name.display()))),
             }
@@ -45,6 +50,7 @@ impl Options {
         Ok(Self {
             model,
             resume,
+            mcp_server,
             program,
             args: args.collect(),
         })
@@ -56,8 +62,16 @@ fn text(name: &OsString, value: Option<OsString>) -> Result<String, BadOptions> 
     value.ok_or_else(|| BadOptions(format!("`{}` needs a value", name.display())))
 }
 
+fn json(name: &OsString, value: Option<OsString>) -> Result<Value, BadOptions> {
+    let text = text(name, value)?;
+    serde_json::from_str(&text)
+        .map_err(|error| BadOptions(format!("`{}` is not JSON: {error}", name.display())))
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn parse(args: &[&str]) -> Result<Options, BadOptions> {
@@ -66,10 +80,22 @@ mod tests {
 
     #[test]
     fn arguments_after_the_dashes_belong_to_the_agent() {
-        let options = parse(&["--model", "m", "--resume", "s", "--", "a", "--model", "--"]);
+        let options = parse(&[
+            "--model",
+            "m",
+            "--resume",
+            "s",
+            "--mcp-server",
+            r#"{"name":"x"}"#,
+            "--",
+            "a",
+            "--model",
+            "--",
+        ]);
         let expected = Options {
             model: Some("m".into()),
             resume: Some("s".into()),
+            mcp_server: Some(json!({"name": "x"})),
             program: "a".into(),
             args: vec!["--model".into(), "--".into()],
         };
@@ -83,6 +109,7 @@ mod tests {
             &["--"],
             &["a"],
             &["--model"],
+            &["--mcp-server", "{", "--", "a"],
             &["--what", "--", "a"],
         ] {
             assert!(parse(args).is_err(), "{args:?}");

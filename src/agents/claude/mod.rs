@@ -79,6 +79,9 @@ const PERMISSIONS: &[&str] = &[
     "--restricted",
 ];
 
+/// File of the run's directory that names the server of the memory's tools.
+const SERVERS: &str = "mcp.json";
+
 /// Variables that contain a login, or that select another provider with its own logins.
 const LOGINS: &[&str] = &[
     "ANTHROPIC_API_KEY",
@@ -113,8 +116,15 @@ impl Adapter for ClaudeAdapter {
             Conversation::Resume(session) => ("--resume", session, true),
         };
         args.extend([option.into(), session.as_str().into()]);
+        if let Some(memory) = &context.memory {
+            // Each `--mcp-config` adds servers, so those of the user and the profile stay.
+            args.extend(["--mcp-config".into(), memory.file(SERVERS)]);
+        }
         args.extend(own);
         let mut launch = context.launch(program, args)?;
+        if let Some(memory) = &context.memory {
+            launch.add_memory_file(SERVERS, &memory.for_claude());
+        }
         launch.started.session = Some(session.clone());
         launch.started.resumed = resumed;
         for (name, value) in settings() {

@@ -16,6 +16,7 @@ use super::adapter::{
     UsageReporting, is_option,
 };
 use super::environment::{Environment, set};
+use super::memory_server::MemoryServer;
 use super::stream::{ByLine, Conclusion, OutputReader};
 
 /// Starts `codex exec --json`.
@@ -85,6 +86,10 @@ impl Adapter for CodexAdapter {
             args.extend(["-m".into(), model.into()]);
         }
         args.extend(["-c", "check_for_update_on_startup=false"].map(OsString::from));
+        let memory = context.memory.as_ref().map(MemoryServer::for_codex);
+        for setting in memory.iter().flatten() {
+            args.extend(["-c".into(), setting.into()]);
+        }
         args.extend(own);
         let session = match &context.talk {
             // Codex chooses the id of a new conversation.
@@ -96,6 +101,7 @@ impl Adapter for CodexAdapter {
         };
         args.push("-".into());
         let mut launch = context.launch(program, args)?;
+        launch.has_memory_tools = memory.is_some();
         launch.started.resumed = session.is_some();
         launch.started.session = session;
         launch.started.records = home(&launch.env).map(|home| home.join("sessions"));

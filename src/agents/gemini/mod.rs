@@ -1,7 +1,8 @@
 //! The adapter `gemini`: Gemini CLI without its interface, with a stream of JSON lines.
 //!
 //! Invariant: each run is one turn, with the prompt on standard input and a conversation id that
-//! swarm chose. A profile's `args` cannot change the output format.
+//! swarm chose. A profile's `args` cannot change the output format. It takes a server of tools only
+//! from files of the user, the repository or the machine, so its agents get no tools for the memory.
 
 mod failure_cause;
 mod reader;

@@ -6,7 +6,7 @@
 mod log;
 mod reader;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use super::adapter::{
@@ -68,6 +68,9 @@ static ABOUT: ProgramInfo = ProgramInfo {
 /// Options in a profile's `args` that set the agent's permissions, and replace the default one.
 const PERMISSIONS: &[&str] = &["--auto", "--yolo", "--dangerously-skip-permissions"];
 
+/// Variable with a configuration that is added to those in files.
+const CONFIGURATION: &str = "OPENCODE_CONFIG_CONTENT";
+
 /// Variables that are its own: settings, and behind those the keys of the services that it knows.
 const PASSED: &[&str] = &[
     "OPENCODE_*",
@@ -123,6 +126,12 @@ impl Adapter for OpencodeAdapter {
         args.extend(own);
         let mut launch = context.launch(program, args)?;
         launch.unless_set("OPENCODE_DISABLE_AUTOUPDATE", "1");
+        let configured = set(&launch.env, CONFIGURATION).map(OsStr::to_string_lossy);
+        let memory = context.memory.as_ref();
+        if let Some(config) = memory.and_then(|it| it.for_opencode(configured.as_deref())) {
+            launch.env.insert(CONFIGURATION.into(), config.into());
+            launch.has_memory_tools = true;
+        }
         Ok(launch)
     }
 

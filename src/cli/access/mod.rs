@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::error::{CliError, Kind};
 use super::json::to_value;
 use super::repo::Repo;
-use crate::api::DaemonFile;
+use crate::api::{DaemonFile, Origin};
 use crate::daemon::actor::handle::Accepted;
 use crate::daemon::checkpoints::list;
 use crate::daemon::{Paths, clean, hooks, offline};
@@ -260,12 +260,21 @@ impl Access {
     /// Executes a command. The answer has the `seq` of its last event and, for a new idea, its
     /// `id`.
     pub fn execute(&mut self, command: &Command) -> Result<Value, CliError> {
+        self.execute_for(&Origin::default(), command)
+    }
+
+    /// Executes a command that comes from elsewhere. Sent again as the same operation, it gets the
+    /// first answer.
+    pub fn execute_for(&mut self, origin: &Origin, command: &Command) -> Result<Value, CliError> {
         match self {
-            Self::Daemon(daemon) => daemon.execute(command),
+            Self::Daemon(daemon) => {
+                daemon.set_origin(origin.clone());
+                daemon.execute(command)
+            }
             Self::Offline(paths) => {
                 let request = Request {
-                    by: speaker::author(paths)?,
-                    operation: None,
+                    by: speaker::author(paths)?.through(origin.client.as_deref()),
+                    operation: origin.operation.clone(),
                     command: command.clone(),
                 };
                 let accepted = offline::execute(paths, &request)?;

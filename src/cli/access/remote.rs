@@ -10,7 +10,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::memory_requests;
 use crate::api::client::Stream;
-use crate::api::{Client, ClientError, ConnectError};
+use crate::api::{Client, ClientError, ConnectError, Origin};
 use crate::cli::error::{CliError, Kind};
 use crate::cli::repo::Repo;
 use crate::daemon::Paths;
@@ -44,6 +44,11 @@ impl Daemon {
                     .hint("see what is wrong: swarm doctor"),
             ),
         }
+    }
+
+    /// Where the changes that follow come from.
+    pub fn set_origin(&mut self, origin: Origin) {
+        self.client.set_origin(origin);
     }
 
     /// The daemon's process id.
@@ -218,6 +223,9 @@ fn request(command: &Command) -> Option<Request> {
     }
 }
 
+/// Code of a change whose connection broke before the answer.
+pub const NO_ANSWER: &str = "NO_ANSWER";
+
 fn cut_off(error: &std::io::Error) -> CliError {
     CliError::new(
         Kind::NoDaemon,
@@ -250,6 +258,7 @@ fn from_client(error: ClientError) -> CliError {
         }
         ClientError::Silent { pid, .. } => silent(pid, &error.to_string()),
         ClientError::Io(error) => CliError::refused(format!("the daemon did not answer: {error}"))
+            .code(NO_ANSWER)
             .details("the request may have taken effect or not")
             .hint("check before you try again: swarm status"),
     }

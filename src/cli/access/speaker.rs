@@ -104,7 +104,7 @@ fn need(verb: &Verb) -> Need {
         | Verb::Wait(_)
         | Verb::Completions(_)
         | Verb::Man(_) => Need::Nobody,
-        Verb::Memory(_) | Verb::Scratch(_) => Need::Rules,
+        Verb::Memory(_) | Verb::Scratch(_) | Verb::Mcp(_) => Need::Rules,
         Verb::Idea(verb) => of_idea(verb),
         Verb::Agent(verb) => of_agent(verb),
         Verb::Merge(verb) => of_merge(verb),

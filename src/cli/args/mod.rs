@@ -9,7 +9,7 @@ use clap::{Parser, Subcommand};
 
 use super::commands::{
     agent, attach, checkpoint, clean, completions, config, demo, doctor, events, hooks, idea, init,
-    log, man, memory, merge, open, pause, replay, report, rollback, scratch, service, start,
+    log, man, mcp, memory, merge, open, pause, replay, report, rollback, scratch, service, start,
     status, stop, undo, wait,
 };
 use super::error::EXIT_CODES;
@@ -89,6 +89,8 @@ pub enum Verb {
     /// Read and write the scratchpad, the notes that all agents share.
     #[command(subcommand)]
     Scratch(scratch::Scratch),
+    /// Serve the memory to an agent's program, as tools of the Model Context Protocol.
+    Mcp(mcp::Mcp),
     /// Summarize what happened: landed, failed, waiting, stuck, spent.
     Report(report::Report),
     /// Show what happened, newest last: a line for each thing that matters to you.
@@ -220,7 +222,7 @@ mod tests {
             learnings, memory learn, memory board, memory get, memory history, memory put, memory \
             cas, memory confirm, memory dispute, memory resolve, memory pin, memory unpin, memory \
             retract, memory search, memory shown, scratch get, scratch put, scratch cas, scratch \
-            list, scratch drop, report, log, events, \
+            list, scratch drop, mcp, report, log, events, \
             replay, wait, config show, config get, \
             config set, config check, config schema, config trust-git, doctor, \
             clean, service install, service uninstall, completions, man";

@@ -17,6 +17,7 @@ pub mod idea;
 pub mod init;
 pub mod log;
 pub mod man;
+pub mod mcp;
 pub mod memory;
 pub mod merge;
 pub mod open;
@@ -59,6 +60,7 @@ pub fn run(verb: Verb, context: &mut Context) -> Result<(), CliError> {
         Verb::Merge(verb) => merge::run(verb, context),
         Verb::Hooks(verb) => hooks::run(&verb, context),
         Verb::Memory(verb) => memory::run(&verb, context),
+        Verb::Mcp(args) => mcp::run(args, context),
         Verb::Scratch(verb) => scratch::run(verb, context),
         Verb::Report(args) => report::run(&args, context),
         Verb::Log(args) => log::run(&args, context),

@@ -25,6 +25,7 @@ use crate::agents::adapter::{
     Adapter, AdapterError, Conversation, Launch, LaunchContext, Login, ProgramInfo, program_path,
 };
 use crate::agents::environment::{Environment, WorkVariables};
+use crate::agents::memory_server::MemoryServer;
 use crate::agents::{self, AdapterKind, Profile};
 use crate::config::Config;
 use crate::git::Repo;
@@ -87,6 +88,8 @@ pub struct Seen {
     pub program: Option<PathBuf>,
     /// Its version, if swarm knows the program and it reports one.
     pub version: Option<String>,
+    /// Whether its agents get the tools of the memory, if the configuration allows it.
+    pub has_memory_tools: bool,
     /// Whether it is logged in; `None` if swarm cannot tell for this program.
     pub login: Option<Login>,
     /// What prevents it from running.
@@ -156,6 +159,7 @@ impl Preflight<'_> {
         let adapter = agents::adapter(profile.adapter);
         seen.about = adapter.program_info().map(Known::of);
         if let Some(launch) = self.launch(adapter, profile, &mut seen) {
+            seen.has_memory_tools = launch.has_memory_tools;
             self.inspect_program(adapter, profile, &launch, &mut seen);
             inspect_login(adapter, profile, &launch.env, &mut seen);
             self.inspect_script(profile, &mut seen);
@@ -194,6 +198,7 @@ impl Preflight<'_> {
             repository: self.root.to_owned(),
             ..WorkVariables::default()
         };
+        let own_program = Path::new("/proc/self/exe");
         // The id of a conversation that does not exist.
         let conversation = uuid::Uuid::nil().to_string().parse().map(Conversation::New);
         adapter.launch(&LaunchContext {
@@ -202,7 +207,14 @@ impl Preflight<'_> {
             inherited: self.inherited,
             pass: self.pass,
             identity: None,
-            own_program: PathBuf::from("/proc/self/exe"),
+            own_program: own_program.to_owned(),
+            memory: MemoryServer::new(
+                own_program,
+                self.root,
+                ("", &profile.name),
+                "",
+                self.root.to_owned(),
+            ),
             talk: conversation.map_err(|_| AdapterError::Unusable {
                 profile: profile.name.clone(),
                 what: "the id of its conversation".to_owned(),
@@ -316,6 +328,7 @@ impl Seen {
             about: None,
             program: None,
             version: None,
+            has_memory_tools: false,
             login: None,
             faults: vec![],
             doubts: vec![],

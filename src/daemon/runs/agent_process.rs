@@ -11,7 +11,8 @@ use super::script::{GRACE_MS, MIB, attempt_variables, lease, missing_identity, t
 use super::shown_memory::{SHOWN_MEMORY, ShownMemory};
 use crate::agents::adapter::{Conversation, Launch, LaunchContext, StartedAs};
 use crate::agents::environment::WorkVariables;
-use crate::agents::{self, AdapterKind};
+use crate::agents::memory_server::MemoryServer;
+use crate::agents::{self, AdapterKind, Profile};
 use crate::config::Config;
 use crate::daemon::actor::handle::Handle;
 use crate::daemon::effects::context::DriverContext;
@@ -54,12 +55,14 @@ pub(super) fn agent_run(
         identity: identity.as_ref(),
         own_program: context.exe.clone(),
         talk: talk(&attempt, &profile, &config)?,
+        memory: memory_server(context, run, agent, &profile, &config),
     };
     let resumes = matches!(launch_context.talk, Conversation::Resume(_));
     let adapter = agents::adapter(profile.adapter);
     let launch = adapter.launch(&launch_context).map_err(unusable)?;
     let inputs = prompt_inputs::gather(context, handle, agent, &attempt).map_err(other)?;
-    let files = run_files(inputs, resumes, &launch.started).map_err(other)?;
+    let mut files = run_files(inputs, resumes, &launch.started).map_err(other)?;
+    files.extend(launch.files.iter().cloned());
     let spec = RunSpec {
         idle_ms: idle(profile.adapter, &config),
         max_output_bytes: Some(u64::from(config.agents.max_output_mib) * MIB),
@@ -67,6 +70,27 @@ pub(super) fn agent_run(
         ..program_spec(run, launch, work.worktree)?
     };
     Ok((spec, files))
+}
+
+/// The server of the memory's tools for this run; `None` if the configuration wants none.
+fn memory_server(
+    context: &DriverContext,
+    run: &RunId,
+    agent: &AgentId,
+    profile: &Profile,
+    config: &Config,
+) -> Option<MemoryServer> {
+    if !config.agents.mcp {
+        return None;
+    }
+    let folder = context.paths.runs.join(run.as_str());
+    let root = &context.paths.root;
+    let who = (agent.as_str(), profile.name.as_str());
+    let server = MemoryServer::new(&context.exe, root, who, run.as_str(), folder);
+    if server.is_none() {
+        tracing::warn!(%run, "the agent gets no tools for the memory: a path is not UTF-8");
+    }
+    server
 }
 
 /// The prompt, what it would be without the conversation that is resumed, what the attempt before

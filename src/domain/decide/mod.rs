@@ -58,23 +58,45 @@ pub enum Decided {
 pub fn request(state: &State, request: &Request, now: Timestamp) -> Result<Decided, Rejection> {
     request::check(state, request)?;
     let op = request.operation.as_ref();
-    if let Some(done) = op.and_then(|op| state.operations.find(op)) {
+    if let Some(done) = op.and_then(|op| state.operations.find(op, &request.by)) {
         return Ok(Decided::DoneBefore(done.clone()));
     }
     let mut plan = Plan::new(state, now);
     let answer = carry_out(&mut plan, &request.by, &request.command)?;
     let mut events = plan.events;
-    let is_owed = |event: &&Event| !matches!(event, Event::HookOwed(_));
-    if let (Some(op), Some(about)) = (op, events.iter().find(is_owed)) {
+    if let (Some(op), Some(place)) = (op, place_of_operation(&events)) {
         let taken = CommandTaken {
             op: op.clone(),
             by: request.by.clone(),
-            of: about.kind().to_owned(),
+            of: events[place.about].kind().to_owned(),
             answer,
         };
-        events.insert(0, taken.into());
+        events.insert(place.before, taken.into());
     }
     Ok(Decided::Events(events))
+}
+
+/// Where a decision announces the operation that it carries out.
+struct OperationPlace {
+    /// Index of the event before which it is announced.
+    before: usize,
+    /// Index of the event from which it counts as done.
+    about: usize,
+}
+
+/// The first event is the decision; later ones follow from it. Of several retractions the last one
+/// counts: after a torn log, the repeated request takes back the rest.
+fn place_of_operation(events: &[Event]) -> Option<OperationPlace> {
+    if let Some(Event::MemoryRetracted(_)) = events.last() {
+        let last = events.len() - 1;
+        return Some(OperationPlace {
+            before: last,
+            about: last,
+        });
+    }
+    let is_decision = |event: &Event| !matches!(event, Event::HookOwed(_));
+    let about = events.iter().position(is_decision)?;
+    Some(OperationPlace { before: 0, about })
 }
 
 /// Decides on a command of a person.

@@ -112,15 +112,27 @@ pub struct FactPinned {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MemoryRetracted {
-    /// The learning, if it is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub learning: Option<String>,
-    /// The fact, if it is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key: Option<FactKey>,
+    /// Ids of learnings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub learnings: Vec<String>,
+    /// Keys of facts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub facts: Vec<FactKey>,
+    /// Rival claims.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<RivalClaim>,
     pub by: Author,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+}
+
+/// A claim that contradicts a fact's value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RivalClaim {
+    pub key: FactKey,
+    /// Its id within the fact.
+    pub claim: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

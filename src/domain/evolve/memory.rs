@@ -3,22 +3,14 @@
 use super::attempt::with_attempt;
 use crate::domain::event::{
     ClaimEffect, Claimed, FactConfirmed, FactDisputed, FactPinned, FactWritten, Learned,
-    MemoryRetracted, MemoryShown, NotePut, NotesDropped,
+    MemoryRetracted, MemoryShown, NotePut, NotesDropped, RivalClaim,
 };
 use crate::domain::memory::{
-    Evidence, Fact, FactKey, Learning, Note, OldValue, Retraction, Rival, Sources,
+    Evidence, Fact, FactKey, Learning, NewValue, Note, Retraction, Rival, Sources,
 };
 use crate::domain::request::Author;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
-
-/// What an event gives to what it is about.
-struct Given {
-    evidence: Evidence,
-    value: String,
-    why: Option<String>,
-    at: Timestamp,
-}
 
 pub(super) fn learn(state: &mut State, at: Timestamp, learned: &Learned) {
     let evidence = match &learned.evidence {
@@ -27,11 +19,13 @@ pub(super) fn learn(state: &mut State, at: Timestamp, learned: &Learned) {
     };
     count_write(state, &evidence.author);
     if let Some(claimed) = &learned.claim {
-        claim(state, at, claimed, &learned.content, &evidence);
+        claim(state, claimed, &learned.content, evidence.clone());
     }
+    let key = learned.claim.as_ref().map(|claimed| claimed.key.clone());
     if state.learnings.get(&learned.id).is_some() {
         state.learnings.change(&learned.id, |known| {
             known.evidence.add(evidence);
+            known.key = known.key.take().or(key);
             if learned.restored {
                 known.retracted = None;
             }
@@ -44,7 +38,7 @@ pub(super) fn learn(state: &mut State, at: Timestamp, learned: &Learned) {
         global: learned.global,
         profile: learned.profile.clone(),
         content: learned.content.clone(),
-        key: learned.claim.as_ref().map(|claimed| claimed.key.clone()),
+        key,
         evidence: Sources::one(evidence),
         at,
         retracted: None,
@@ -79,95 +73,45 @@ fn count_write(state: &mut State, author: &Author) {
     });
 }
 
-fn claim(state: &mut State, at: Timestamp, claimed: &Claimed, value: &str, evidence: &Evidence) {
-    let given = Given {
-        evidence: evidence.clone(),
-        value: value.to_owned(),
-        why: None,
-        at,
-    };
+fn claim(state: &mut State, claimed: &Claimed, value: &str, evidence: Evidence) {
     let Claimed {
         key,
         version,
         effect,
     } = claimed;
     match effect {
-        ClaimEffect::Wrote => set(state, key, *version, given),
-        ClaimEffect::Confirmed => support(state, key, evidence.clone()),
-        ClaimEffect::Disputed(id) => {
-            contradict(state, key, *version, id, Some(value), evidence.clone());
+        ClaimEffect::Wrote => {
+            let new = NewValue {
+                version: *version,
+                value: value.to_owned(),
+                why: None,
+                evidence,
+            };
+            set(state, key, new);
         }
+        ClaimEffect::Confirmed => support(state, key, evidence),
+        ClaimEffect::Disputed(id) => contradict(state, key, *version, id, Some(value), evidence),
     }
 }
 
 pub(super) fn write(state: &mut State, at: Timestamp, written: &FactWritten) {
     let evidence = written.evidence.recorded(state.seq, at);
     count_write(state, &evidence.author);
-    let given = Given {
-        evidence,
+    let new = NewValue {
+        version: written.version,
         value: written.value.clone(),
         why: written.why.clone(),
-        at,
-    };
-    set(state, &written.key, written.version, given);
-}
-
-/// Makes a value the fact's own. The old one and the rival claims become history.
-fn set(state: &mut State, key: &FactKey, version: u64, given: Given) {
-    let Given {
         evidence,
-        value,
-        why,
-        at,
-    } = given;
-    let new = Fact {
-        version,
-        value,
-        by: evidence.author.clone(),
-        why,
-        at,
-        evidence: Sources::one(evidence),
-        rivals: Vec::new(),
-        rivals_made: 0,
-        history: Vec::new(),
-        history_dropped: 0,
-        pinned: false,
-        retracted: None,
     };
-    if state.facts.get(key).is_none() {
-        state.facts.insert(key.clone(), new);
-        return;
-    }
-    state.facts.change(key, |fact| {
-        let old = std::mem::replace(fact, new);
-        fact.rivals_made = old.rivals_made;
-        fact.history_dropped = old.history_dropped;
-        fact.pinned = old.pinned;
-        fact.history = old.history;
-        let last = OldValue {
-            version: old.version - old.rivals.len() as u64,
-            value: old.value,
-            by: old.by,
-            at: old.at,
-            rival: false,
-        };
-        fact.history.push(last);
-        let lost = old.rivals.into_iter();
-        let lost = lost.filter_map(|rival| lost_claim(rival, version));
-        fact.history.extend(lost);
-    });
+    set(state, &written.key, new);
 }
 
-/// A claim that lost, as history. One without a value has nothing to keep.
-fn lost_claim(rival: Rival, version: u64) -> Option<OldValue> {
-    let first = rival.evidence.kept.into_iter().next()?;
-    Some(OldValue {
-        version,
-        value: rival.value?,
-        by: first.author,
-        at: first.at,
-        rival: true,
-    })
+fn set(state: &mut State, key: &FactKey, new: NewValue) {
+    if state.facts.get(key).is_none() {
+        state.facts.insert(key.clone(), Fact::new(new));
+    } else {
+        state.facts.change(key, |fact| fact.replace(new));
+    }
 }
 
 pub(super) fn confirm(state: &mut State, at: Timestamp, confirmed: &FactConfirmed) {
@@ -228,16 +172,20 @@ pub(super) fn retract(state: &mut State, at: Timestamp, retracted: &MemoryRetrac
         why: retracted.why.clone(),
         at,
     };
-    if let Some(id) = &retracted.learning {
+    for id in &retracted.learnings {
         let retraction = retraction.clone();
         state
             .learnings
             .change(id, |known| known.retracted = Some(retraction));
     }
-    if let Some(key) = &retracted.key {
+    for key in &retracted.facts {
+        let retraction = retraction.clone();
         state
             .facts
             .change(key, |fact| fact.retracted = Some(retraction));
+    }
+    for RivalClaim { key, claim } in &retracted.claims {
+        state.facts.change(key, |fact| fact.withdraw(claim));
     }
 }
 

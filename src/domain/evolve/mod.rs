@@ -31,7 +31,7 @@ pub fn evolve(state: &mut State, seq: u64, at: Timestamp, event: &Event) {
     state.seq = seq;
     state.swarm.last_event_at = at;
     if !matches!(event, Event::HookOwed(_)) {
-        state.operations.see(event.kind(), seq);
+        state.operations.see(event.kind(), seq, at);
     }
     attention::count(state, event);
     fold(state, at, event);
@@ -158,7 +158,7 @@ fn fold(state: &mut State, at: Timestamp, event: &Event) {
         Event::NotePut(put) => memory::put_note(state, at, put),
         Event::NotesDropped(dropped) => memory::drop_notes(state, dropped),
         Event::MemoryShown(shown) => memory::show(state, at, shown),
-        Event::CommandTaken(taken) => state.operations.announce(taken),
+        Event::CommandTaken(taken) => state.operations.announce(taken, at),
 
         Event::NeedArose(arose) => attention::arise(state, at, arose),
         Event::NeedSettled(settled) => attention::settle(state, settled),

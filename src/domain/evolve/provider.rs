@@ -55,7 +55,10 @@ pub(super) fn begin_session(state: &mut State, began: &SessionBegan) {
 }
 
 pub(super) fn drop_session(state: &mut State, dropped: &SessionDropped) {
-    with_attempt(state, &dropped.agent, |attempt| attempt.session = None);
+    with_attempt(state, &dropped.agent, |attempt| {
+        attempt.session = None;
+        attempt.shown.clear();
+    });
 }
 
 pub(super) fn see_usage(state: &mut State, seen: &UsageSeen) {
@@ -96,6 +99,8 @@ fn put_aside(attempt: &mut Attempt, profile: &ProfileName, before: Option<Box<Se
 pub(super) fn back_to_own(attempt: &mut Attempt) {
     if let Some(own) = attempt.own_session.take() {
         attempt.session = Some(own);
+        // The other conversation was shown this.
+        attempt.shown.clear();
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::ids::Oid;
+use crate::domain::ids::{AgentId, Oid};
 use crate::domain::request::Author;
 use crate::domain::time::Timestamp;
 
@@ -71,8 +71,14 @@ impl Sources {
         }
     }
 
-    /// Adds a piece. The first one is always kept.
+    /// Adds a piece, in place of an earlier one of the same author. The first one is kept.
     pub fn add(&mut self, evidence: Evidence) {
+        let known = self.kept.iter();
+        let mut known = known.map(|it| is_same(&it.author, &evidence.author));
+        if let Some(place) = known.position(|is_same| is_same) {
+            self.kept.remove(place);
+            self.count -= 1;
+        }
         if self.kept.len() >= MAX_EVIDENCE {
             self.kept.remove(1);
         }
@@ -85,13 +91,29 @@ impl Sources {
         self.kept.iter().any(|it| is_same(&it.author, author))
     }
 
-    /// Whether everything kept comes from this author's idea, and nothing was dropped.
+    /// Whether all of it comes from this author's idea, or from people if a person asks. Unknown
+    /// once older evidence is only counted, so then it is not.
     pub fn is_only_of(&self, author: &Author) -> bool {
-        let Some(idea) = author.idea() else {
-            return false;
-        };
-        self.count == self.kept.len() as u64
-            && self.kept.iter().all(|it| it.author.idea() == Some(idea))
+        self.all(|other| is_same_side(other, author))
+    }
+
+    /// Whether all of it comes from this agent.
+    pub fn is_only_of_agent(&self, agent: &AgentId) -> bool {
+        self.all(|other| other.agent() == Some(agent))
+    }
+
+    fn all(&self, is_wanted: impl Fn(&Author) -> bool) -> bool {
+        self.count == self.kept.len() as u64 && self.kept.iter().all(|it| is_wanted(&it.author))
+    }
+}
+
+/// Whether two authors work on the same idea, are both people, or both the synthesis.
+fn is_same_side(one: &Author, other: &Author) -> bool {
+    match one {
+        Author::Person | Author::Mcp { .. } | Author::Hook { .. } => other.is_person(),
+        Author::Agent { .. } => one.idea().is_some() && one.idea() == other.idea(),
+        Author::Synthesis { .. } => matches!(other, Author::Synthesis { .. }),
+        Author::Check { .. } => false,
     }
 }
 

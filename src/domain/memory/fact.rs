@@ -1,7 +1,8 @@
 //! Facts: the board that agents share.
 //!
 //! Invariant: versions count from 1 without gaps. A dispute raises the version, so that whoever
-//! settles it has seen it. Replaced values and settled claims become history.
+//! settles it has seen it. Replaced values and settled claims become history. `decide::memory`
+//! chooses the events that change a fact, `evolve::memory` applies them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,12 +13,17 @@ use super::{Evidence, FactKey, Sources, normal_form};
 use crate::domain::request::Author;
 use crate::domain::time::Timestamp;
 
+/// Earlier values and settled claims kept in the state; the log has all.
+pub const MAX_HISTORY: usize = 32;
+
 /// A value under a key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Fact {
     /// Its version.
     pub version: u64,
+    /// Version that brought the value; each later one is a dispute.
+    pub value_version: u64,
     /// One line.
     pub value: String,
     /// Who wrote this value.
@@ -35,10 +41,10 @@ pub struct Fact {
     /// Claims made so far; the next one is `c<rivals_made + 1>`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub rivals_made: u64,
-    /// Earlier values and settled claims, oldest first.
+    /// Earlier values and settled claims, oldest first; at most [`MAX_HISTORY`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<OldValue>,
-    /// Earlier values that compaction dropped.
+    /// Older ones that only the log has.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub history_dropped: u64,
     /// Whether a person pinned it: it is shown first, and agents cannot write it.
@@ -97,6 +103,51 @@ pub struct Retraction {
     pub at: Timestamp,
 }
 
+impl Retraction {
+    /// Whether it stays in force when this author says the same again: what a person took back,
+    /// only a person brings back.
+    pub fn outlasts(&self, author: &Author) -> bool {
+        self.by.is_person() && !author.is_person()
+    }
+
+    /// Whether this author's own retraction replaces it: a person's stays in force for longer.
+    pub fn yields_to(&self, author: &Author) -> bool {
+        author.is_person() && !self.by.is_person()
+    }
+}
+
+impl Rival {
+    /// Whether it claims this value.
+    fn says(&self, value: &str) -> bool {
+        let own = self.value.as_deref();
+        own.is_some_and(|own| normal_form(own) == normal_form(value))
+    }
+
+    /// The claim as history. One without a value has nothing to keep.
+    fn lost(self, version: u64) -> Option<OldValue> {
+        let first = self.evidence.kept.into_iter().next()?;
+        Some(OldValue {
+            version,
+            value: self.value?,
+            by: first.author,
+            at: first.at,
+            rival: true,
+        })
+    }
+}
+
+/// A value that is written, by the author of its evidence and at its time.
+pub(in crate::domain) struct NewValue {
+    /// Version of the fact from now on.
+    pub(in crate::domain) version: u64,
+    /// One line.
+    pub(in crate::domain) value: String,
+    /// Why, in the words of the writer.
+    pub(in crate::domain) why: Option<String>,
+    /// Where it comes from.
+    pub(in crate::domain) evidence: Evidence,
+}
+
 /// Whether a fact can be relied on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "camelCase")]
@@ -134,15 +185,86 @@ impl Fact {
         self.rivals.iter().find(same)
     }
 
-    /// The oldest and the newest evidence, for people.
-    pub fn newest_evidence(&self) -> Option<&Evidence> {
-        self.evidence.kept.last()
+    /// Whether it stays retracted when this author says the same again.
+    pub fn stays_retracted(&self, author: &Author) -> bool {
+        let retracted = self.retracted.as_ref();
+        retracted.is_some_and(|retraction| retraction.outlasts(author))
     }
 
-    /// Whether a person took it back.
-    pub fn is_retracted_by_person(&self) -> bool {
-        let retracted = self.retracted.as_ref();
-        retracted.is_some_and(|retraction| retraction.by.is_person())
+    /// A fact that is new.
+    pub(in crate::domain) fn new(first: NewValue) -> Self {
+        Self {
+            version: first.version,
+            value_version: first.version,
+            value: first.value,
+            by: first.evidence.author.clone(),
+            why: first.why,
+            at: first.evidence.at,
+            evidence: Sources::one(first.evidence),
+            rivals: Vec::new(),
+            rivals_made: 0,
+            history: Vec::new(),
+            history_dropped: 0,
+            pinned: false,
+            retracted: None,
+        }
+    }
+
+    /// Replaces the value and settles the dispute. The old value and the claims that lost become
+    /// history; what supported the new value already still does.
+    pub(in crate::domain) fn replace(&mut self, new: NewValue) {
+        let mut evidence = self.support_of(&new.value);
+        evidence.add(new.evidence.clone());
+        let author = new.evidence.author;
+        self.retracted = self.retracted.take().filter(|it| it.outlasts(&author));
+        let old = OldValue {
+            version: self.value_version,
+            value: std::mem::replace(&mut self.value, new.value),
+            by: std::mem::replace(&mut self.by, author),
+            at: std::mem::replace(&mut self.at, new.evidence.at),
+            rival: false,
+        };
+        self.remember(old);
+        for rival in std::mem::take(&mut self.rivals) {
+            if !rival.says(&self.value) {
+                self.lose(rival, new.version);
+            }
+        }
+        self.version = new.version;
+        self.value_version = new.version;
+        self.why = new.why;
+        self.evidence = evidence;
+    }
+
+    /// The evidence that this value has already, as the fact's value or as a rival claim.
+    fn support_of(&mut self, value: &str) -> Sources {
+        if self.says(value) {
+            return std::mem::take(&mut self.evidence);
+        }
+        let rival = self.rivals.iter().find(|rival| rival.says(value));
+        rival.map_or_else(Sources::default, |rival| rival.evidence.clone())
+    }
+
+    /// Takes back a rival claim.
+    pub(in crate::domain) fn withdraw(&mut self, claim: &str) {
+        if let Some(at) = self.rivals.iter().position(|rival| rival.id == claim) {
+            let rival = self.rivals.remove(at);
+            self.lose(rival, self.version);
+        }
+    }
+
+    fn lose(&mut self, rival: Rival, version: u64) {
+        if let Some(lost) = rival.lost(version) {
+            self.remember(lost);
+        }
+    }
+
+    fn remember(&mut self, old: OldValue) {
+        if self.history.len() >= MAX_HISTORY {
+            self.history.remove(0);
+            self.history_dropped += 1;
+        }
+        self.history.push(old);
     }
 }
 

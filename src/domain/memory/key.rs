@@ -42,7 +42,10 @@ fn is_key(text: &str, separators: &[char], part: impl Fn(u8) -> bool) -> bool {
 }
 
 macro_rules! key {
-    ($(#[$doc:meta])* $name:ident, $separators:expr, $part:expr, $allowed:literal, $example:literal) => {
+    (
+        $(#[$doc:meta])* $name:ident, $separators:expr, $part:expr, $allowed:literal,
+        $example:literal
+    ) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(try_from = "String", into = "String")]

@@ -3,7 +3,7 @@
 //! Invariant: in order of their numbers; two learnings with the same scope never have the same
 //! normal form. A snapshot has them as a plain list.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -92,9 +92,28 @@ impl From<OnDisk> for Learning {
 #[serde(from = "Vec<Learning>", into = "Vec<Learning>")]
 pub struct Learnings {
     list: Vec<Arc<Learning>>,
-    /// Places in the list by scope and normal form, and by id.
-    by_text: BTreeMap<(Option<ProfileName>, String), usize>,
-    by_id: BTreeMap<String, usize>,
+    places: Arc<Places>,
+}
+
+/// Places in the list by hashes, so that a copy is small. Equal hashes stand side by side: whoever
+/// looks one up compares the learnings themselves.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Places {
+    by_id: BTreeSet<(u64, usize)>,
+    by_text: BTreeSet<(u64, usize)>,
+}
+
+/// The places with this hash.
+fn with_hash(places: &BTreeSet<(u64, usize)>, hash: u64) -> impl Iterator<Item = usize> {
+    let places = places.range((hash, 0)..=(hash, usize::MAX));
+    places.map(|(_, place)| *place)
+}
+
+/// FNV-1a.
+fn hash(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 impl From<Vec<Learning>> for Learnings {
@@ -113,8 +132,8 @@ impl From<Learnings> for Vec<Learning> {
 }
 
 /// Local learnings are compared within their profile, global ones among all.
-fn scope(global: bool, profile: Option<&ProfileName>) -> Option<ProfileName> {
-    profile.filter(|_| !global).cloned()
+fn scope(global: bool, profile: Option<&ProfileName>) -> Option<&ProfileName> {
+    profile.filter(|_| !global)
 }
 
 impl Learnings {
@@ -135,7 +154,11 @@ impl Learnings {
 
     /// The learning with this id.
     pub fn get(&self, id: &str) -> Option<&Learning> {
-        self.by_id.get(id).map(|at| self.list[*at].as_ref())
+        self.place_of(id).map(|place| self.list[place].as_ref())
+    }
+
+    fn place_of(&self, id: &str) -> Option<usize> {
+        with_hash(&self.places.by_id, hash(id)).find(|place| self.list[*place].id == id)
     }
 
     /// The learning of this scope that says the same.
@@ -145,22 +168,28 @@ impl Learnings {
         profile: Option<&ProfileName>,
         content: &str,
     ) -> Option<&Learning> {
-        let place = (scope(global, profile), normal_form(content));
-        self.by_text.get(&place).map(|at| self.list[*at].as_ref())
+        let wanted = normal_form(content);
+        let same = |known: &&Learning| {
+            scope(known.global, known.profile.as_ref()) == scope(global, profile)
+                && normal_form(&known.content) == wanted
+        };
+        with_hash(&self.places.by_text, hash(&wanted))
+            .map(|place| self.list[place].as_ref())
+            .find(same)
     }
 
     pub(in crate::domain) fn push(&mut self, learning: Learning) {
-        let at = self.list.len();
-        let scope = scope(learning.global, learning.profile.as_ref());
-        self.by_text
-            .insert((scope, normal_form(&learning.content)), at);
-        self.by_id.insert(learning.id.clone(), at);
+        let place = self.list.len();
+        let places = Arc::make_mut(&mut self.places);
+        places.by_id.insert((hash(&learning.id), place));
+        let text = hash(&normal_form(&learning.content));
+        places.by_text.insert((text, place));
         self.list.push(Arc::new(learning));
     }
 
     pub(in crate::domain) fn change(&mut self, id: &str, change: impl FnOnce(&mut Learning)) {
-        if let Some(at) = self.by_id.get(id) {
-            change(Arc::make_mut(&mut self.list[*at]));
+        if let Some(place) = self.place_of(id) {
+            change(Arc::make_mut(&mut self.list[place]));
         }
     }
 }

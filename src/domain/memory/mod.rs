@@ -25,7 +25,8 @@ pub use command::{
 };
 pub use confidence::{confidence, landed_ideas};
 pub use evidence::{Evidence, MAX_EVIDENCE, Sources};
-pub use fact::{Board, Fact, FactStatus, OldValue, Retraction, Rival};
+pub(in crate::domain) use fact::NewValue;
+pub use fact::{Board, Fact, FactStatus, MAX_HISTORY, OldValue, Retraction, Rival};
 pub use key::{BadKey, FactKey, NoteKey};
 pub use learning::{Learning, Learnings};
 pub use note::{Note, Notes};

@@ -1,7 +1,7 @@
 //! Notes: the scratchpad that all agents share.
 //!
-//! Invariant: a note's version is the seq of the event that wrote it, so a version never comes back,
-//! even if the note was dropped and written again.
+//! Invariant: a note's version is the seq of the event that wrote it, so a version never comes
+//! back, even if the note was dropped and written again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

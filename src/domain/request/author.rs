@@ -79,6 +79,18 @@ impl Author {
         under_way.map_or(Self::Person, |run| Self::of_run(state, run))
     }
 
+    /// The same, through the program of this name that uses the MCP server. Only a person has
+    /// programs of their own.
+    #[must_use]
+    pub fn through(self, client: Option<&str>) -> Self {
+        match (self, client) {
+            (Self::Person, Some(client)) => Self::Mcp {
+                client: one_word(client),
+            },
+            (author, _) => author,
+        }
+    }
+
     /// Whether a person or a program of theirs speaks: what they decide stays in force.
     pub const fn is_person(&self) -> bool {
         match self {
@@ -113,6 +125,17 @@ impl Author {
             Self::Hook { run } | Self::Synthesis { run } | Self::Check { run } => Some(run),
         }
     }
+}
+
+/// A program's name as it is kept: at most 60 plain characters.
+fn one_word(name: &str) -> String {
+    let plain = |c: &char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' ' | '/' | '@');
+    let name: String = name.chars().filter(plain).take(60).collect();
+    let name = name.trim();
+    if name.is_empty() {
+        return "unnamed".to_owned();
+    }
+    name.to_owned()
 }
 
 impl fmt::Display for Author {

@@ -1,7 +1,9 @@
 //! Operations: requests that carry an id, so that one sent again is done once.
 //!
 //! Invariant: an operation counts as done from the fold of the event that it is about, so that a
-//! torn log cannot contain the one without the other. The last [`KEPT`] are known.
+//! torn log cannot contain the one without the other. Events of one decision have the same time, so
+//! a later event never counts for an operation that was torn off. The last [`KEPT`] are known, each
+//! for its sender alone.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -9,7 +11,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use super::Author;
 use crate::domain::event::CommandTaken;
+use crate::domain::time::Timestamp;
 
 /// Operations that are remembered; the oldest goes first.
 const KEPT: usize = 1_024;
@@ -71,6 +75,8 @@ impl fmt::Display for OperationId {
 pub struct Operation {
     /// Its id.
     pub op: OperationId,
+    /// Who sent it.
+    pub by: Author,
     /// Seq of its first event.
     pub seq: u64,
     /// The id or version that it made, if it made one.
@@ -78,13 +84,21 @@ pub struct Operation {
     pub answer: Option<String>,
 }
 
+/// An operation whose event has not been seen yet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Announced {
+    taken: CommandTaken,
+    at: Timestamp,
+}
+
 /// The operations that are remembered, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Operations {
-    /// Announced by the last event; done if the next one is of the announced kind.
+    /// Announced by the last event.
     #[serde(skip_serializing_if = "Option::is_none")]
-    announced: Option<CommandTaken>,
+    announced: Option<Announced>,
     done: VecDeque<Operation>,
 }
 
@@ -94,18 +108,21 @@ impl Operations {
         self.announced.is_none() && self.done.is_empty()
     }
 
-    /// The operation with this id, if it was done.
-    pub fn find(&self, op: &OperationId) -> Option<&Operation> {
-        self.done.iter().rev().find(|done| done.op == *op)
+    /// The operation of this sender with this id, if it was done.
+    pub fn find(&self, op: &OperationId, by: &Author) -> Option<&Operation> {
+        let same = |done: &&Operation| done.op == *op && done.by == *by;
+        self.done.iter().rev().find(same)
     }
 
-    pub(in crate::domain) fn announce(&mut self, taken: &CommandTaken) {
-        self.announced = Some(taken.clone());
+    pub(in crate::domain) fn announce(&mut self, taken: &CommandTaken, at: Timestamp) {
+        let taken = taken.clone();
+        self.announced = Some(Announced { taken, at });
     }
 
-    /// The next event: an operation announced for its kind is done.
-    pub(in crate::domain) fn see(&mut self, kind: &str, seq: u64) {
-        let Some(taken) = self.announced.take().filter(|taken| taken.of == kind) else {
+    /// The next event: an operation announced for its kind, at the same time, is done.
+    pub(in crate::domain) fn see(&mut self, kind: &str, seq: u64, at: Timestamp) {
+        let of_this = |it: &Announced| it.taken.of == kind && it.at == at;
+        let Some(Announced { taken, .. }) = self.announced.take().filter(of_this) else {
             return;
         };
         if self.done.len() >= KEPT {
@@ -113,6 +130,7 @@ impl Operations {
         }
         self.done.push_back(Operation {
             op: taken.op,
+            by: taken.by,
             seq,
             answer: taken.answer,
         });

@@ -42,10 +42,51 @@ pub(crate) fn check(state: &State, now: Timestamp) {
     people_are_told(state);
     a_worktree_is_of_one(state);
     reserved_ideas_can_begin(state);
+    the_memory_is_sound(state);
     for run in state.stops.keys() {
         assert!(
             state.run_effect(run).is_some(),
             "{run} has ended and is still remembered"
+        );
+    }
+}
+
+/// Each learning is found by what it says, and the parts of each fact agree.
+fn the_memory_is_sound(state: &State) {
+    for learning in state.learnings.iter() {
+        let profile = learning.profile.as_ref();
+        let found = state
+            .learnings
+            .find(learning.global, profile, &learning.content);
+        assert_eq!(found, Some(learning), "said twice");
+        assert_eq!(state.learnings.get(&learning.id), Some(learning));
+    }
+    for (key, fact) in state.facts.iter() {
+        assert!(
+            fact.value_version >= 1 && fact.value_version <= fact.version,
+            "{key}"
+        );
+        assert!(
+            fact.rivals.len() as u64 <= fact.version - fact.value_version,
+            "{key}"
+        );
+        assert!(
+            fact.evidence.count >= fact.evidence.kept.len() as u64,
+            "{key}"
+        );
+        let ids: BTreeSet<&str> = fact.rivals.iter().map(|rival| rival.id.as_str()).collect();
+        assert_eq!(
+            ids.len(),
+            fact.rivals.len(),
+            "{key}: a claim's id is used twice"
+        );
+        let says_value = fact
+            .rivals
+            .iter()
+            .filter_map(|rival| rival.value.as_deref());
+        assert!(
+            !says_value.into_iter().any(|value| fact.says(value)),
+            "{key}"
         );
     }
 }

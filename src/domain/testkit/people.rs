@@ -9,6 +9,9 @@ use crate::domain::command::{Command, IdeaEdit, InboxFile, NewIdea, TargetChoice
 use crate::domain::hook::{HookName, HookSettings};
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId, ProfileName};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
+use crate::domain::memory::{
+    Claim, ConfirmFact, DisputeFact, FactKey, Learn, MemoryCommand, PutNote, Retracted, WriteFact,
+};
 use crate::domain::scheduling;
 use crate::domain::settings::{BaselineMode, Budget, Mode, Settings, Webhook};
 use crate::domain::signal::Signal;
@@ -76,7 +79,7 @@ fn some_agent(state: &State, choices: &mut Choices) -> AgentId {
 }
 
 pub(crate) fn some_command(state: &State, choices: &mut Choices) -> Command {
-    match choices.pick(50) {
+    match choices.pick(54) {
         0..6 => some_new_idea(state, choices),
         6 => some_edit(state, choices),
         7 | 8 => Command::RetryIdea {
@@ -149,7 +152,8 @@ pub(crate) fn some_command(state: &State, choices: &mut Choices) -> Command {
             seq: state.last_undoable().map_or(0, |last| last.seq),
             from: None,
         },
-        _ => some_redirect(state, choices),
+        46..50 => some_redirect(state, choices),
+        _ => Command::Memory(some_memory_command(state, choices)),
     }
 }
 
@@ -188,6 +192,52 @@ fn some_checkpoint(state: &State, choices: &mut Choices) -> CheckpointName {
     let at = choices.pick(state.checkpoints.len() + 1);
     let found = state.checkpoints.keys().nth(at).cloned();
     found.unwrap_or_else(|| checkpoint_name("one"))
+}
+
+/// About few facts, so that they meet.
+pub(crate) fn some_memory_command(state: &State, choices: &mut Choices) -> MemoryCommand {
+    let key: FactKey = ["api.port", "db.url"][choices.pick(2)].parse().unwrap();
+    let value = ["8080", "9090", "none"][choices.pick(3)].to_owned();
+    let version = state.facts.get(&key).map_or(0, |fact| fact.version);
+    let claim = Claim::default();
+    match choices.pick(8) {
+        0 | 1 => MemoryCommand::Learn(Learn {
+            content: format!("[{key}] {value}"),
+            ..Learn::default()
+        }),
+        2 => MemoryCommand::WriteFact(WriteFact {
+            key,
+            value,
+            expected: Some(version),
+            claim,
+        }),
+        3 => MemoryCommand::DisputeFact(DisputeFact {
+            key,
+            version,
+            value: Some(value),
+            claim,
+        }),
+        4 => MemoryCommand::ConfirmFact(ConfirmFact {
+            key,
+            version,
+            claim,
+        }),
+        5 => MemoryCommand::Retract {
+            what: Retracted::Fact(key),
+            why: None,
+        },
+        6 => MemoryCommand::Pin {
+            key,
+            on: choices.chance(50),
+        },
+        _ => MemoryCommand::PutNote(PutNote {
+            key: "todo".parse().unwrap(),
+            title: None,
+            content: choices.chance(70).then_some(value),
+            expected: None,
+            keep: choices.chance(50),
+        }),
+    }
 }
 
 /// Something that a person is asked for.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::outcomes::{self, failed};
 use super::{START, invariants, new_idea, oid, render, settings};
 use crate::domain::command::{Command, NewIdea};
-use crate::domain::decide;
+use crate::domain::decide::{self, Decided};
 use crate::domain::effect::{self, Effect, Purpose, Saved};
 use crate::domain::event::Event;
 use crate::domain::evolve::evolve;
@@ -17,6 +17,7 @@ use crate::domain::outcome::{
     StopDelivered, WorktreePrepared, WorktreeReleased,
 };
 use crate::domain::rejection::Rejection;
+use crate::domain::request::Request;
 use crate::domain::settings::Settings;
 use crate::domain::signal::Signal;
 use crate::domain::state::checkpoint::{
@@ -29,6 +30,7 @@ use crate::domain::time::Timestamp;
 pub(crate) const ROUNDS: usize = 1_000;
 
 /// See the module.
+#[derive(Clone)]
 pub(crate) struct Scenario {
     pub(crate) state: State,
     pub(crate) now: Timestamp,
@@ -120,6 +122,16 @@ impl Scenario {
         self.fold(events);
         self.advance();
         Ok(())
+    }
+
+    /// Somebody asks for this.
+    pub(crate) fn request(&mut self, request: &Request) -> Result<Decided, Rejection> {
+        let decided = decide::request(&self.state, request, self.now)?;
+        if let Decided::Events(events) = &decided {
+            self.fold(events.clone());
+            self.advance();
+        }
+        Ok(decided)
     }
 
     /// This is asked for, and it is refused: code, sentence and suggestions.
@@ -364,6 +376,13 @@ impl Scenario {
             }
         }
         panic!("it goes on for ever");
+    }
+
+    /// The first effect of this name goes well.
+    pub(crate) fn goes_well(&mut self, name: &str) -> &mut Self {
+        let effect = self.pending(name).expect("it is not asked for");
+        let asked = self.state.outbox[&effect].clone();
+        self.done(effect, good(&asked, effect.0))
     }
 
     /// The first that is asked for goes well; false: nothing is.

@@ -12,14 +12,15 @@ use super::scenario::{ROUNDS, fold};
 use super::world::World;
 use super::{START, people};
 use crate::domain::command::Command;
-use crate::domain::decide;
+use crate::domain::decide::{self, Decided};
 use crate::domain::effect::{self, Effect, Purpose};
 use crate::domain::event::{EffectRequested, Event};
 use crate::domain::evolve::evolve;
-use crate::domain::ids::{CheckpointName, EffectId, IdeaId};
+use crate::domain::ids::{CheckpointName, EffectId, IdeaId, RunId};
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::observation::Observation;
 use crate::domain::outcome::{Failure, Outcome};
+use crate::domain::request::{Author, Request};
 use crate::domain::settings::Settings;
 use crate::domain::signal::Signal;
 use crate::domain::state::State;
@@ -429,7 +430,7 @@ impl Sim {
             return;
         }
         let run = agents[self.choices.pick(agents.len())].clone();
-        match self.choices.pick(8) {
+        match self.choices.pick(9) {
             5 => {
                 return self.see(&Observation::RunStarted {
                     run,
@@ -445,6 +446,7 @@ impl Sim {
                     .hear(&self.state, run, &mut self.choices);
                 return self.see(&said);
             }
+            8 => return self.ask_of_memory(&run),
             _ => {}
         }
         let offset = u64::try_from(self.choices.pick(50)).unwrap();
@@ -454,6 +456,27 @@ impl Sim {
             offset,
             signal,
         });
+    }
+
+    /// An agent asks something of the memory, also when it may not.
+    fn ask_of_memory(&mut self, run: &RunId) {
+        let mut agents = self.state.agents.iter();
+        let of_run = agents.find(|(_, attempt)| attempt.run.as_ref() == Some(run));
+        let Some((id, attempt)) = of_run else { return };
+        let by = Author::Agent {
+            id: id.clone(),
+            idea_id: Some(attempt.idea.clone()),
+            run: Some(run.clone()),
+        };
+        let command = people::some_memory_command(&self.state, &mut self.choices);
+        let request = Request {
+            by,
+            operation: Some(format!("op-{}", self.choices.pick(1_000)).parse().unwrap()),
+            command: Command::Memory(command),
+        };
+        if let Ok(Decided::Events(events)) = decide::request(&self.state, &request, self.now) {
+            self.go_on(events);
+        }
     }
 
     fn wait(&mut self) {

@@ -609,7 +609,7 @@ fn signals_count_once_and_only_from_agents() {
     s.when(learned(10)).when(learned(10)).when(learned(20));
     assert_snapshot!(s.then(), @r"
     signalSeen {agent: ed-001, offset: 10, run: r0001-ed-001-i1, signal: {learningGlobal: Use  the wrapper}}
-    learned {agent: ed-001, content: Use  the wrapper, global: true, id: learning-001, profile: ed}
+    learned {agent: ed-001, content: Use the wrapper, evidence: {author: {id: ed-001, ideaId: idea-001, kind: agent, run: r0001-ed-001-i1}, target: 0001}, global: true, id: learning-001, profile: ed}
     signalSeen {agent: ed-001, offset: 20, run: r0001-ed-001-i1, signal: {learningGlobal: Use  the wrapper}}
     ");
     s.completes(&agent(1)).well_until("gate").quietly();

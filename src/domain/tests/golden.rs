@@ -44,8 +44,8 @@ use crate::domain::state::checkpoint::{
 };
 use crate::domain::state::undo::Action;
 use crate::domain::state::{AttemptEnd, Counters, Ending, Feedback, IdeaStatus, Task, Waits};
-use crate::domain::testkit::samples;
 use crate::domain::testkit::{START, agent, checkpoint_name, idea, oid, profile, settings};
+use crate::domain::testkit::{memory_samples, samples};
 use crate::domain::usage::Spent;
 
 fn file() -> PathBuf {
@@ -441,7 +441,8 @@ fn run_samples() -> Vec<Event> {
             signal,
         })
     });
-    ends.chain(said).chain(samples::all()).collect()
+    let shared = samples::all().into_iter().chain(memory_samples::all());
+    ends.chain(said).chain(shared).collect()
 }
 
 fn merge_samples() -> Vec<Event> {

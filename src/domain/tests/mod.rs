@@ -11,6 +11,7 @@ mod hook_rules;
 mod hooks;
 mod ideas;
 mod interventions;
+mod memory;
 mod merging;
 mod messages;
 mod properties;

@@ -10,6 +10,8 @@ use crate::domain::request::Author;
 
 /// Characters of a text that a line shows.
 const SHOWN: usize = 120;
+/// Items that a line names.
+const ITEMS: usize = 3;
 
 pub(super) fn learned(learned: &Learned) -> String {
     let Learned {
@@ -87,11 +89,22 @@ pub(super) fn fact_pinned(pinned: &FactPinned) -> String {
 
 pub(super) fn retracted(retracted: &MemoryRetracted) -> String {
     let by = author(&retracted.by);
-    let key = retracted.key.as_ref().map(ToString::to_string);
-    let what = retracted.learning.clone().or(key).unwrap_or_default();
+    let what = retracted_items(retracted);
     match &retracted.why {
         Some(why) => format!("{by} took back {what}: {}", title(why, SHOWN)),
         None => format!("{by} took back {what}"),
+    }
+}
+
+fn retracted_items(retracted: &MemoryRetracted) -> String {
+    let learnings = retracted.learnings.iter().cloned();
+    let facts = retracted.facts.iter().map(ToString::to_string);
+    let claims = retracted.claims.iter();
+    let claims = claims.map(|rival| format!("claim {} on {}", rival.claim, rival.key));
+    let items: Vec<String> = learnings.chain(facts).chain(claims).collect();
+    match items.len().checked_sub(ITEMS) {
+        None | Some(0) => items.join(", "),
+        Some(more) => format!("{} and {more} more", items[..ITEMS].join(", ")),
     }
 }
 

@@ -39,6 +39,7 @@ pub fn tools(body: &Value) -> Vec<Tool> {
     let named = list(&body["tools"]).filter_map(|tool| {
         Some(Tool {
             name: tool["name"].as_str()?.to_owned(),
+            namespace: None,
             schema: tool["input_schema"].clone(),
         })
     });

@@ -31,6 +31,7 @@ pub fn tools(body: &Value) -> Vec<Tool> {
     let named = functions.filter_map(|function| {
         Some(Tool {
             name: function["name"].as_str()?.to_owned(),
+            namespace: None,
             schema: function["parameters"].clone(),
         })
     });

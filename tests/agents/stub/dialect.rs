@@ -27,6 +27,8 @@ pub enum Dialect {
 pub struct Tool {
     /// Its name.
     pub name: String,
+    /// Group that it belongs to, in the dialect that has groups.
+    pub namespace: Option<String>,
     /// The JSON Schema of its input.
     pub schema: Value,
 }
@@ -36,6 +38,8 @@ pub struct Tool {
 pub struct Call {
     /// The tool.
     pub name: String,
+    /// Its group.
+    pub namespace: Option<String>,
     /// Its input.
     pub input: Value,
 }
@@ -205,7 +209,18 @@ pub fn shell_call(tools: &[Tool], code: &str) -> Option<Call> {
     }
     Some(Call {
         name: tool.name.clone(),
+        namespace: None,
         input: Value::Object(input),
+    })
+}
+
+/// The call of the tool whose name ends so.
+pub fn named_call(tools: &[Tool], name: &str, args: &Value) -> Option<Call> {
+    let tool = tools.iter().find(|tool| tool.name.ends_with(name))?;
+    Some(Call {
+        name: tool.name.clone(),
+        namespace: tool.namespace.clone(),
+        input: args.clone(),
     })
 }
 

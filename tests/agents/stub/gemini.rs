@@ -42,6 +42,7 @@ pub fn tools(body: &Value) -> Vec<Tool> {
         let schema = function.get("parametersJsonSchema");
         Some(Tool {
             name: function["name"].as_str()?.to_owned(),
+            namespace: None,
             schema: schema.unwrap_or(&function["parameters"]).clone(),
         })
     });

@@ -28,7 +28,7 @@ use swarm::domain::usage::Tokens;
 
 pub use asked::{Asked, End};
 pub use dialect::Dialect;
-use dialect::{Answer, Frame, Written, shell_call};
+use dialect::{Answer, Frame, Written, named_call, shell_call};
 use script::{Failure, Item, Place, Step};
 
 /// The running stub. It is ended when this is dropped.
@@ -191,8 +191,7 @@ impl Shared {
         let mut state = self.lock();
         let place = Place::of(&items, &state.said);
         let number = state.asked.len();
-        let aside =
-            dialect.tools(body).is_empty() && place.steps.iter().any(|step| step.sh.is_some());
+        let aside = dialect.tools(body).is_empty() && place.steps.iter().any(Step::calls);
         state.asked.push(Asked {
             id: format!("stub{number:06}"),
             dialect,
@@ -238,12 +237,15 @@ impl Shared {
             return Ok(End::Failed(failure.status));
         }
         let tools = dialect.tools(body);
-        let call = step.sh.as_ref().and_then(|code| shell_call(&tools, code));
+        let shell = step.sh.as_ref().and_then(|code| shell_call(&tools, code));
+        let other = || named_call(&tools, step.tool.as_ref()?, &step.args);
+        let call = shell.or_else(other);
         // The pieces that only make it long stand in front.
         let mut words = ".".repeat(step.pieces) + &step.words();
-        if step.sh.is_some() && call.is_none() {
+        if step.calls() && call.is_none() {
             let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
-            words = format!("There is no shell among the tools: {}", names.join(", "));
+            let wanted = step.tool.as_deref().unwrap_or("shell");
+            words = format!("There is no {wanted} among the tools: {}", names.join(", "));
         }
         let tokens = tokens_of(dialect, number);
         let id = asked.id.clone();

@@ -32,10 +32,18 @@ fn output(output: &Value) -> String {
 
 /// The tools.
 pub fn tools(body: &Value) -> Vec<Tool> {
-    let functions = list(&body["tools"]).filter(|tool| tool["type"] == "function");
+    let own = functions(&body["tools"], None);
+    let groups = list(&body["tools"]).filter(|tool| tool["type"] == "namespace");
+    let grouped = groups.flat_map(|group| functions(&group["tools"], group["name"].as_str()));
+    own.into_iter().chain(grouped).collect()
+}
+
+fn functions(tools: &Value, namespace: Option<&str>) -> Vec<Tool> {
+    let functions = list(tools).filter(|tool| tool["type"] == "function");
     let named = functions.filter_map(|tool| {
         Some(Tool {
             name: tool["name"].as_str()?.to_owned(),
+            namespace: namespace.map(str::to_owned),
             schema: tool["parameters"].clone(),
         })
     });
@@ -79,11 +87,14 @@ pub fn write(answer: &Answer<'_>) -> Written {
     }
     if let Some(call) = answer.call {
         let index = output.len();
-        let item = json!({
+        let mut item = json!({
             "type": "function_call", "id": format!("fc_{}", answer.id),
                 "call_id": format!("call_{}", answer.id),
             "name": call.name, "arguments": call.input.to_string(), "status": "completed",
         });
+        if let Some(namespace) = &call.namespace {
+            item["namespace"] = namespace.as_str().into();
+        }
         tail.push(frame(
             json!({"type": "response.output_item.added", "output_index": index, "item": item}),
         ));

@@ -18,6 +18,10 @@ pub const MARK: &str = "STUB:";
 pub struct Step {
     /// Shell code that the agent's own tool is to run.
     pub sh: Option<String>,
+    /// The end of the name of another tool that is called; programs put the server's name in front.
+    pub tool: Option<String>,
+    /// Its arguments.
+    pub args: Value,
     /// What is said, before the tool is called or as the whole answer.
     pub text: String,
     /// A signal, on a line of its own after the text. In a prompt it must not stand in its own
@@ -59,6 +63,11 @@ pub struct Failure {
 }
 
 impl Step {
+    /// Whether it calls a tool.
+    pub fn calls(&self) -> bool {
+        self.sh.is_some() || self.tool.is_some()
+    }
+
     /// Everything that it says.
     pub fn words(&self) -> String {
         match &self.say {

@@ -93,12 +93,21 @@ fn of_profile(seen: &Seen, config: &Config) -> Check {
     lines.extend(seen.faults.iter().map(|fault| fault.what.clone()));
     lines.extend(seen.doubts.iter().cloned());
     lines.extend(seen.about.map(|about| about.permits.to_owned()));
+    lines.extend(memory_note(seen, config));
     let check = Check::new("agent", level, lines.join("\n"));
     let advice: Vec<&str> = seen.faults.iter().map(|fault| &*fault.advice).collect();
     match advice.as_slice() {
         [] => check,
         advice => check.advice(advice.join("\n")),
     }
+}
+
+/// How the agents of a profile reach the memory where they get no tools for it.
+fn memory_note(seen: &Seen, config: &Config) -> Option<String> {
+    let expects_tools = config.agents.mcp && seen.adapter != Adapter::Demo && seen.is_fit();
+    let name = &seen.profile;
+    (expects_tools && !seen.has_memory_tools)
+        .then(|| format!("agents of profile `{name}` reach the memory by the command line only"))
 }
 
 /// Default profiles of the known agents that no profile uses.

@@ -5,11 +5,9 @@
 
 use super::writer::{self, Writer};
 use crate::domain::decide::decision::Plan;
-use crate::domain::event::{FactConfirmed, FactDisputed, FactPinned, FactWritten, MemoryRetracted};
-use crate::domain::ids::AgentId;
+use crate::domain::event::{FactConfirmed, FactDisputed, FactPinned, FactWritten};
 use crate::domain::memory::{
-    ConfirmFact, CurrentValue, DisputeFact, Fact, FactKey, Learning, MemoryRefusal, Retracted,
-    Sources, WriteFact,
+    ConfirmFact, CurrentValue, DisputeFact, Evidence, Fact, FactKey, MemoryRefusal, WriteFact,
 };
 use crate::domain::rejection::Rejection;
 use crate::domain::state::State;
@@ -41,11 +39,6 @@ pub(super) fn next_rival(fact: &Fact) -> Result<String, MemoryRefusal> {
     Ok(format!("c{}", fact.rivals_made + 1))
 }
 
-/// A person brings back whatever was retracted, an agent only what no person took back.
-pub(super) fn may_restore(writer: &Writer<'_>, fact: &Fact) -> bool {
-    writer.is_person() || !fact.is_retracted_by_person()
-}
-
 /// Writes a fact; returns its version.
 pub(super) fn write(
     plan: &mut Plan<'_>,
@@ -74,10 +67,7 @@ pub(super) fn write(
     if fact.pinned && !writer.is_person() {
         return Err(MemoryRefusal::Pinned(key.clone()).into());
     }
-    let says_same = fact.says(&value);
-    let stays_retracted = fact.retracted.is_some() && !may_restore(writer, fact);
-    let adds_evidence = fact.rivals.is_empty() && fact.retracted.is_none();
-    if says_same && (stays_retracted || adds_evidence) {
+    if is_evidence(writer, fact, &value) {
         let version = fact.version;
         if !fact.evidence.has(writer.author) {
             plan.emit(FactConfirmed {
@@ -98,13 +88,25 @@ pub(super) fn write(
     ))
 }
 
+/// Whether a write of this value only supports the one that is there.
+fn is_evidence(writer: &Writer<'_>, fact: &Fact, value: &str) -> bool {
+    // A person may correct how it is spelled.
+    let says_same = if writer.is_person() {
+        fact.value == value
+    } else {
+        fact.says(value)
+    };
+    let nothing_to_settle = fact.rivals.is_empty() && fact.retracted.is_none();
+    says_same && (nothing_to_settle || fact.stays_retracted(writer.author))
+}
+
 fn emit_written(
     plan: &mut Plan<'_>,
     key: &FactKey,
     version: u64,
     value: String,
     why: Option<String>,
-    evidence: Box<crate::domain::memory::Evidence>,
+    evidence: Box<Evidence>,
 ) -> String {
     plan.emit(FactWritten {
         key: key.clone(),
@@ -186,103 +188,7 @@ pub(super) fn pin(plan: &mut Plan<'_>, key: &FactKey, on: bool) -> Result<(), Re
     Ok(())
 }
 
-/// Takes something back.
-pub(super) fn retract(
-    plan: &mut Plan<'_>,
-    writer: &Writer<'_>,
-    what: &Retracted,
-    why: Option<&str>,
-) -> Result<(), Rejection> {
-    let why = writer::reason(why)?;
-    match what {
-        Retracted::Learning(id) => {
-            let unknown = || MemoryRefusal::LearningUnknown(id.clone());
-            let known = plan.state.learnings.get(id).ok_or_else(unknown)?;
-            require_own(writer, &known.evidence, id)?;
-            retract_learning(plan, writer, known, why.as_ref());
-        }
-        Retracted::Fact(key) => {
-            let fact = existing(plan.state, key)?;
-            let mine = fact.rivals.is_empty() && !fact.pinned;
-            if !writer.is_person() && !mine {
-                let what = key.to_string();
-                return Err(MemoryRefusal::NotYours { what }.into());
-            }
-            require_own(writer, &fact.evidence, key.as_str())?;
-            retract_fact(plan, writer, key, fact, why.as_ref());
-        }
-        Retracted::Agent(id) => {
-            if !writer.is_person() && writer.author.agent() != Some(id) {
-                let what = id.to_string();
-                return Err(MemoryRefusal::NotYours { what }.into());
-            }
-            retract_agent(plan, writer, id, why.as_ref());
-        }
-    }
-    Ok(())
-}
-
-/// Everything that one agent alone supports.
-fn retract_agent(plan: &mut Plan<'_>, writer: &Writer<'_>, id: &AgentId, why: Option<&String>) {
-    let only = |sources: &Sources| {
-        let of_agent = |it: &crate::domain::memory::Evidence| it.author.agent() == Some(id);
-        sources.count == sources.kept.len() as u64 && sources.kept.iter().all(of_agent)
-    };
-    let state = plan.state;
-    for learning in state.learnings.iter().filter(|it| only(&it.evidence)) {
-        retract_learning(plan, writer, learning, why);
-    }
-    let facts = state.facts.iter();
-    for (key, fact) in facts.filter(|(_, fact)| only(&fact.evidence) && !fact.pinned) {
-        retract_fact(plan, writer, key, fact, why);
-    }
-}
-
-fn retract_learning(
-    plan: &mut Plan<'_>,
-    writer: &Writer<'_>,
-    known: &Learning,
-    why: Option<&String>,
-) {
-    let by_person = known.retracted.as_ref().map(|it| it.by.is_person());
-    if by_person.is_none_or(|by_person| writer.is_person() && !by_person) {
-        plan.emit(MemoryRetracted {
-            learning: Some(known.id.clone()),
-            key: None,
-            by: writer.author.clone(),
-            why: why.cloned(),
-        });
-    }
-}
-
-fn retract_fact(
-    plan: &mut Plan<'_>,
-    writer: &Writer<'_>,
-    key: &FactKey,
-    fact: &Fact,
-    why: Option<&String>,
-) {
-    let by_person = fact.retracted.as_ref().map(|it| it.by.is_person());
-    if by_person.is_none_or(|by_person| writer.is_person() && !by_person) {
-        plan.emit(MemoryRetracted {
-            learning: None,
-            key: Some(key.clone()),
-            by: writer.author.clone(),
-            why: why.cloned(),
-        });
-    }
-}
-
-/// An agent takes back only what its own idea supports alone.
-fn require_own(writer: &Writer<'_>, sources: &Sources, what: &str) -> Result<(), MemoryRefusal> {
-    if writer.is_person() || sources.is_only_of(writer.author) {
-        return Ok(());
-    }
-    let what = what.to_owned();
-    Err(MemoryRefusal::NotYours { what })
-}
-
-fn existing<'a>(state: &'a State, key: &FactKey) -> Result<&'a Fact, MemoryRefusal> {
+pub(super) fn existing<'a>(state: &'a State, key: &FactKey) -> Result<&'a Fact, MemoryRefusal> {
     let unknown = || MemoryRefusal::FactUnknown(key.clone());
     state.facts.get(key).ok_or_else(unknown)
 }

@@ -29,12 +29,13 @@ pub(in crate::domain::decide) fn signalled(
         profile: local.cloned(),
         ..Learn::default()
     };
-    // What cannot be a claim about a fact is still a sentence.
-    let plain = || Draft::plain(&writer, &draft);
-    let draft = Draft::of(&writer, &draft).or_else(|_| plain());
-    if let Ok(draft) = draft {
-        // A refusal concerns the sender of a command; a signal has none who waits for an answer.
-        drop(record(plan, &writer, &draft, None, &Claim::default()));
+    // A refusal concerns the sender of a command; a signal has none who waits for an answer.
+    let mut recorded = |draft| record(plan, &writer, &draft, None, &Claim::default()).ok();
+    let id = Draft::of(&writer, &draft).ok().and_then(&mut recorded);
+    if id.is_none() {
+        // What cannot be a claim about a fact is still a sentence.
+        let plain = Draft::plain(&writer, &draft).ok();
+        drop(plain.and_then(recorded));
     }
 }
 
@@ -147,10 +148,10 @@ fn known<'a>(
         .ok_or_else(|| MemoryRefusal::LearningUnknown(id.to_owned()))
 }
 
-/// A person brings back whatever was retracted, an agent only what no person took back.
+/// Whether this writer's words bring the learning back.
 fn ends_retraction(writer: &Writer<'_>, known: &Learning) -> bool {
     let retracted = known.retracted.as_ref();
-    retracted.is_some_and(|retraction| writer.is_person() || !retraction.by.is_person())
+    retracted.is_some_and(|it| !it.outlasts(writer.author))
 }
 
 /// What the claim does to the fact; `None` if it adds nothing.
@@ -170,18 +171,17 @@ fn effect_on(
         facts::check_room(writer.state)?;
         return Ok(claimed(1, ClaimEffect::Wrote));
     };
-    if fact.says(value) {
-        let restores = fact.retracted.is_some() && facts::may_restore(writer, fact);
-        if restores {
-            return Ok(claimed(fact.version + 1, ClaimEffect::Wrote));
-        }
-        let is_new = !fact.evidence.has(writer.author);
-        return Ok(is_new
-            .then(|| claimed(fact.version, ClaimEffect::Confirmed))
-            .flatten());
+    let may_write = !fact.pinned || writer.is_person();
+    let restores = fact.retracted.is_some() && !fact.stays_retracted(writer.author);
+    if restores && may_write {
+        return Ok(claimed(fact.version + 1, ClaimEffect::Wrote));
     }
-    let replaces = fact.retracted.is_some() || fact.evidence.is_only_of(writer.author);
-    if replaces && fact.rivals.is_empty() && !fact.pinned {
+    if fact.says(value) {
+        let is_new = !fact.evidence.has(writer.author);
+        let confirmed = is_new.then(|| claimed(fact.version, ClaimEffect::Confirmed));
+        return Ok(confirmed.flatten());
+    }
+    if may_write && fact.rivals.is_empty() && writer.supports_alone(&fact.evidence) {
         return Ok(claimed(fact.version + 1, ClaimEffect::Wrote));
     }
     let (version, id) = match fact.rival(Some(value)) {

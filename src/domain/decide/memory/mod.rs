@@ -1,20 +1,21 @@
 //! Decides on the memory that agents share.
 //!
-//! Invariant: one command is one event, so that a torn log contains all of it or nothing. No rule
-//! compares by similarity. `learn` records learnings and the claims in them, `facts` changes the
-//! board, `notes` the scratchpad, `writer` checks who writes and what.
+//! Invariant: one command is one event, so that a torn log contains all of it or nothing; only a
+//! large retraction has several. No rule compares by similarity. `learn` records learnings and the
+//! claims in them, `facts` changes the board, `retract` takes back, `notes` changes the scratchpad,
+//! `writer` checks who writes and what.
 
 mod facts;
 mod learn;
 mod notes;
+mod retract;
 mod writer;
 
 pub(super) use learn::signalled;
 pub(super) use notes::{expire, next_expiry};
 
 use super::decision::Plan;
-use crate::domain::event::MemoryShown;
-use crate::domain::event::ShownItem;
+use crate::domain::event::{MemoryShown, ShownItem};
 use crate::domain::ids::RunId;
 use crate::domain::memory::MemoryCommand;
 use crate::domain::rejection::Rejection;
@@ -35,7 +36,7 @@ pub(super) fn command(
         MemoryCommand::DisputeFact(dispute) => facts::dispute(plan, &writer, dispute).map(Some),
         MemoryCommand::Pin { key, on } => facts::pin(plan, key, *on).map(|()| None),
         MemoryCommand::Retract { what, why } => {
-            facts::retract(plan, &writer, what, why.as_deref()).map(|()| None)
+            retract::retract(plan, &writer, what, why.as_deref()).map(|()| None)
         }
         MemoryCommand::PutNote(put) => notes::put(plan, &writer, put),
     }

@@ -2,7 +2,7 @@
 
 use crate::domain::ids::{Oid, ProfileName};
 use crate::domain::lifecycle::AttemptPhase;
-use crate::domain::memory::{Claim, Evidence, MemoryRefusal, Reference};
+use crate::domain::memory::{Claim, Evidence, MemoryRefusal, Reference, Sources};
 use crate::domain::request::Author;
 use crate::domain::signal::neutral;
 use crate::domain::state::{Attempt, State};
@@ -36,7 +36,7 @@ impl<'a> Writer<'a> {
                 let speaks = |attempt: &&Attempt| {
                     let phase = attempt.phase;
                     let works = matches!(phase, AttemptPhase::Working | AttemptPhase::Stopping);
-                    works && attempt.run == *run
+                    works && run.is_some() && attempt.run == *run
                 };
                 let attempt = attempt.filter(speaks).ok_or(MemoryRefusal::RunOver)?;
                 if attempt.memory_writes >= WRITES_A_RUN {
@@ -62,6 +62,11 @@ impl<'a> Writer<'a> {
     /// Whether a person speaks, or a program of theirs.
     pub(super) fn is_person(&self) -> bool {
         self.author.is_person()
+    }
+
+    /// Whether all evidence comes from this writer's side: its idea, or people.
+    pub(super) fn supports_alone(&self, sources: &Sources) -> bool {
+        sources.is_only_of(self.author)
     }
 
     /// The profile that a local learning of this writer is for.
@@ -93,18 +98,25 @@ impl<'a> Writer<'a> {
 
     fn refs(&self, references: &[Reference]) -> Result<Vec<u64>, MemoryRefusal> {
         at_most(references.len(), REFS, "list of evidence")?;
-        let seq = |reference: &Reference| match reference {
+        let seqs = references.iter().map(|reference| self.seq_of(reference));
+        let mut seqs = seqs.collect::<Result<Vec<u64>, _>>()?;
+        // Old snapshots do not say which event reported a learning.
+        seqs.retain(|seq| *seq != 0);
+        Ok(seqs)
+    }
+
+    fn seq_of(&self, reference: &Reference) -> Result<u64, MemoryRefusal> {
+        let unknown = |what: String| MemoryRefusal::EvidenceUnknown(what);
+        match reference {
             Reference::Event(seq) if (1..=self.state.seq).contains(seq) => Ok(*seq),
-            Reference::Event(seq) => Err(MemoryRefusal::EvidenceUnknown(format!("event {seq}"))),
-            Reference::Learning(id) => self
-                .state
-                .learnings
-                .get(id)
-                .and_then(|known| known.evidence.kept.first())
-                .map(|first| first.seq)
-                .ok_or_else(|| MemoryRefusal::EvidenceUnknown(format!("learning `{id}`"))),
-        };
-        references.iter().map(seq).collect()
+            Reference::Event(seq) => Err(unknown(format!("event {seq}"))),
+            Reference::Learning(id) => {
+                let known = self.state.learnings.get(id);
+                let first = known.and_then(|known| known.evidence.kept.first());
+                let first = first.ok_or_else(|| unknown(format!("learning `{id}`")))?;
+                Ok(first.seq)
+            }
+        }
     }
 }
 

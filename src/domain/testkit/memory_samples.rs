@@ -1,0 +1,218 @@
+//! Events about the memory that agents share, for whoever needs an example.
+
+use crate::domain::event::{
+    ClaimEffect, Claimed, CommandTaken, Event, FactConfirmed, FactDisputed, FactPinned,
+    FactWritten, Learned, MemoryRetracted, MemoryShown, NotePut, NotesDropped, RivalClaim,
+    ShownItem,
+};
+use crate::domain::memory::Evidence;
+use crate::domain::request::Author;
+use crate::domain::testkit::{START, agent, idea, oid};
+
+fn id<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str) -> T {
+    text.parse().unwrap()
+}
+
+pub(crate) fn of_agent() -> Author {
+    Author::Agent {
+        id: agent(1),
+        idea_id: Some(idea(1)),
+        run: Some(id("r1-ed-001-i1")),
+    }
+}
+
+fn evidence() -> Box<Evidence> {
+    Box::new(Evidence {
+        author: of_agent(),
+        quote: Some("it said 8080".into()),
+        paths: vec!["src/api.rs".into()],
+        target: Some(oid(1)),
+        refs: vec![3, 5],
+        ..Evidence::default()
+    })
+}
+
+fn learned() -> Learned {
+    Learned {
+        id: "learning-002".into(),
+        agent: Some(agent(1)),
+        profile: None,
+        global: true,
+        content: "The API listens on 8080".into(),
+        evidence: Some(evidence()),
+        claim: None,
+        restored: false,
+    }
+}
+
+fn claimed(effect: ClaimEffect) -> Event {
+    Event::Learned(Learned {
+        claim: Some(Claimed {
+            key: id("api.port"),
+            version: 2,
+            effect,
+        }),
+        ..learned()
+    })
+}
+
+fn retracted() -> MemoryRetracted {
+    MemoryRetracted {
+        learnings: vec!["learning-002".into()],
+        facts: vec![id("api.port")],
+        claims: vec![RivalClaim {
+            key: id("db.url"),
+            claim: "c1".into(),
+        }],
+        by: Author::Person,
+        why: Some("it was a guess".into()),
+    }
+}
+
+fn note() -> NotePut {
+    NotePut {
+        key: id("tasks/auth.md"),
+        title: "What is left".into(),
+        content: "- tokens\n- sessions\n".into(),
+        by: of_agent(),
+        expires_at: Some(START),
+    }
+}
+
+fn shown() -> MemoryShown {
+    MemoryShown {
+        agent: agent(1),
+        run: id("r1-ed-001-i1"),
+        items: vec![ShownItem {
+            reference: "api.port".into(),
+            version: 2,
+        }],
+        held: false,
+    }
+}
+
+fn taken() -> CommandTaken {
+    CommandTaken {
+        op: id("7c4a"),
+        by: Author::Person,
+        of: "factWritten".into(),
+        answer: Some("2".into()),
+    }
+}
+
+fn disputed() -> FactDisputed {
+    FactDisputed {
+        key: id("api.port"),
+        version: 3,
+        claim: "c1".into(),
+        value: Some("The API listens on 9090".into()),
+        evidence: evidence(),
+    }
+}
+
+fn written() -> FactWritten {
+    FactWritten {
+        key: id("api.port"),
+        version: 2,
+        value: "The API listens on 8080".into(),
+        evidence: evidence(),
+        why: Some("read in the configuration".into()),
+    }
+}
+
+/// One of every kind.
+pub(crate) fn of_every_kind() -> Vec<Event> {
+    vec![
+        Event::FactWritten(written()),
+        Event::FactConfirmed(FactConfirmed {
+            key: id("api.port"),
+            version: 2,
+            evidence: evidence(),
+        }),
+        Event::FactDisputed(disputed()),
+        Event::FactPinned(FactPinned {
+            key: id("api.port"),
+            on: true,
+        }),
+        Event::MemoryRetracted(retracted()),
+        Event::NotePut(note()),
+        Event::NotesDropped(NotesDropped {
+            keys: vec![id("tasks/auth.md"), id("todo")],
+            by: None,
+        }),
+        Event::MemoryShown(shown()),
+        Event::CommandTaken(taken()),
+    ]
+}
+
+/// Those, and all their forms.
+pub(crate) fn all() -> Vec<Event> {
+    let authors = [
+        Author::Person,
+        Author::Mcp {
+            client: "claude".into(),
+        },
+        Author::Hook { run: id("h7") },
+        Author::Agent {
+            id: agent(1),
+            idea_id: None,
+            run: None,
+        },
+        Author::Synthesis { run: id("s7") },
+        Author::Check {
+            run: id("r1-ed-001-q1"),
+        },
+    ];
+    let by = authors.map(|author| {
+        Event::FactWritten(FactWritten {
+            evidence: Box::new(Evidence {
+                author,
+                ..Evidence::default()
+            }),
+            why: None,
+            ..written()
+        })
+    });
+    let effects = [
+        ClaimEffect::Wrote,
+        ClaimEffect::Confirmed,
+        ClaimEffect::Disputed("c1".into()),
+    ];
+    let mut all = of_every_kind();
+    all.extend(by);
+    all.extend(effects.map(claimed));
+    all.push(Event::Learned(Learned {
+        agent: None,
+        restored: true,
+        ..learned()
+    }));
+    all.push(Event::FactDisputed(FactDisputed {
+        value: None,
+        ..disputed()
+    }));
+    all.push(Event::MemoryRetracted(MemoryRetracted {
+        learnings: Vec::new(),
+        facts: Vec::new(),
+        claims: Vec::new(),
+        why: None,
+        ..retracted()
+    }));
+    all.push(Event::NotePut(NotePut {
+        expires_at: None,
+        ..note()
+    }));
+    all.push(Event::NotesDropped(NotesDropped {
+        keys: vec![id("todo")],
+        by: Some(of_agent()),
+    }));
+    all.push(Event::MemoryShown(MemoryShown {
+        items: Vec::new(),
+        held: true,
+        ..shown()
+    }));
+    all.push(Event::CommandTaken(CommandTaken {
+        answer: None,
+        ..taken()
+    }));
+    all
+}
