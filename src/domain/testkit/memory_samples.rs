@@ -88,6 +88,7 @@ fn shown() -> MemoryShown {
             version: 2,
         }],
         held: false,
+        fresh: false,
     }
 }
 

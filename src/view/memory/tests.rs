@@ -67,8 +67,10 @@ fn supported(value: &str, ideas: &[&str]) -> Fact {
             ..Evidence::default()
         });
     }
-    serde_json::from_value(json!({"version": 1, "value": value, "by": agent(ideas[0]),
-        "at": "2026-01-01T00:00:00.000Z", "evidence": sources}))
+    serde_json::from_value(
+        json!({"version": 1, "valueVersion": 1, "value": value, "by": agent(ideas[0]),
+        "at": "2026-01-01T00:00:00.000Z", "evidence": sources}),
+    )
     .unwrap()
 }
 
@@ -151,6 +153,7 @@ fn an_answer_has_what_its_own_command_made() {
     assert_eq!(written(&state, &key, &taken, Vec::new()).version, 1);
     let before = Operation {
         op: "op".parse().unwrap(),
+        by: Author::Person,
         seq,
         answer: Some("1".into()),
     };
