@@ -22,6 +22,10 @@ pub(super) fn describe(
     let all = OpenApiRouter::new().nest(PREFIX, routes);
     let (served, mut description) = all.split_for_parts();
     description.info = info();
+    // The router's mark for a value that may contain `/` means nothing to other programs.
+    let paths = std::mem::take(&mut description.paths.paths).into_iter();
+    let named = paths.map(|(path, item)| (path.replace("{*", "{"), item));
+    description.paths.paths = named.collect();
     (served, description)
 }
 

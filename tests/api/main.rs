@@ -7,6 +7,7 @@ mod events;
 mod kit;
 mod logs;
 mod many_clients;
+mod memory;
 mod merges;
 mod page;
 mod report;

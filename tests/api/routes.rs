@@ -409,6 +409,7 @@ async fn the_description_names_every_route_and_every_word() {
     found.sort();
     insta::assert_snapshot!(found.join("\n"), @r#"
     delete checkpoints/{name}
+    delete scratch/{key}
     get agents
     get agents/{id}
     get agents/{id}/logs
@@ -421,9 +422,16 @@ async fn the_description_names_every_route_and_every_word() {
     get ideas
     get ideas/{id}
     get learnings
+    get memory/facts
+    get memory/facts/{key}
+    get memory/log
+    get memory/search
+    get memory/shown/{agent}
     get merges
     get merges/{idea}/diff
     get report
+    get scratch
+    get scratch/{key}
     get status
     get undo
     patch ideas/{id}
@@ -441,6 +449,11 @@ async fn the_description_names_every_route_and_every_word() {
     post ideas/{id}/hold
     post ideas/{id}/retry
     post ideas/{id}/unhold
+    post learnings
+    post memory/facts/{key}/confirm
+    post memory/facts/{key}/dispute
+    post memory/facts/{key}/pin
+    post memory/retract
     post merges/target
     post merges/{idea}/approve
     post merges/{idea}/reject
@@ -451,6 +464,8 @@ async fn the_description_names_every_route_and_every_word() {
     post resume
     post shutdown
     post undo
+    put memory/facts/{key}
+    put scratch/{key}
     "#);
     let schemas = &description["components"]["schemas"];
     let phases = &schemas["Status"]["properties"]["phase"]["enum"];

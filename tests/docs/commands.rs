@@ -31,6 +31,7 @@ pages! {
     install: "docs/install.md",
     worktrees_and_checks: "docs/worktrees-and-checks.md",
     agents: "docs/agents.md",
+    memory: "docs/memory.md",
     reviewing_and_landing: "docs/reviewing-and-landing.md",
     conflicts: "docs/conflicts.md",
     interventions: "docs/interventions.md",

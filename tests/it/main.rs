@@ -38,6 +38,7 @@ mod listing_ideas;
 mod live_lines;
 mod log_and_events;
 mod mcp;
+mod memory;
 mod memory_and_descriptors;
 mod merging;
 mod misbehaving_agents;

@@ -3,7 +3,7 @@
 use crate::harness::Sandbox;
 
 /// Every command that only reads, for a repository in which ed-001 has landed idea-001.
-const READING: [&str; 22] = [
+const READING: [&str; 27] = [
     "status",
     "idea list",
     "idea list --status done",
@@ -18,6 +18,11 @@ const READING: [&str; 22] = [
     "rollback before --dry-run",
     "hooks list",
     "memory log",
+    "memory learnings",
+    "memory board",
+    "memory search hello",
+    "memory shown ed-001",
+    "scratch list",
     "report",
     "log",
     "events",
@@ -29,10 +34,11 @@ const READING: [&str; 22] = [
 ];
 
 /// A daemon follows, steers and is waited for; nothing else can.
-const NEEDS_A_DAEMON: [&str; 10] = [
+const NEEDS_A_DAEMON: [&str; 11] = [
     "attach",
     "status --watch",
     "events -f",
+    "memory log -f",
     "pause",
     "resume",
     "stop",

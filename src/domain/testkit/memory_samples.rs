@@ -89,6 +89,7 @@ fn shown() -> MemoryShown {
         }],
         fresh: true,
         held: false,
+        fresh: false,
     }
 }
 

@@ -150,7 +150,8 @@ pub struct ClaimedView {
 #[serde(rename_all = "camelCase")]
 #[schema(as = Retracted)]
 pub struct RetractedView {
-    /// The facts and learnings that are retracted now and were not before.
+    /// The learnings and facts that are retracted now and were not before, and the claims that were
+    /// withdrawn, as `KEY CLAIM`.
     pub retracted: Vec<String>,
     /// The sequence number of the last event, or of the log's last event if nothing changed.
     pub seq: u64,
@@ -272,15 +273,17 @@ fn claimed(claimed: &Claimed) -> ClaimedView {
 
 /// The answer to a retraction.
 pub fn retracted(taken: &Taken<'_>) -> RetractedView {
-    let references = |event: &Event| {
-        let Event::MemoryRetracted(retracted) = event else {
-            return Vec::new();
-        };
-        let facts = retracted.facts.iter().map(ToString::to_string);
-        facts.chain(retracted.learnings.iter().cloned()).collect()
-    };
+    let mut references = Vec::new();
+    for event in taken.events {
+        if let Event::MemoryRetracted(retracted) = event {
+            references.extend(retracted.learnings.iter().cloned());
+            references.extend(retracted.facts.iter().map(ToString::to_string));
+            let claims = retracted.claims.iter();
+            references.extend(claims.map(|rival| format!("{} {}", rival.key, rival.claim)));
+        }
+    }
     RetractedView {
-        retracted: taken.events.iter().flat_map(references).collect(),
+        retracted: references,
         seq: taken.seq,
     }
 }

@@ -74,3 +74,6 @@ pub struct AuthorShape {
     #[schema(required = false)]
     pub client: Option<String>,
 }
+
+#[cfg(test)]
+mod tests;

@@ -55,6 +55,9 @@ pub fn shown_by_log(state: &State, id: &AgentId, events: &[Event]) -> ShownView 
             && shown.agent == *id
         {
             held = shown.held;
+            if shown.fresh {
+                items.clear();
+            }
             let shown = shown.items.iter();
             items.extend(shown.map(|item| (item.reference.clone(), item.version)));
         }

@@ -1,6 +1,6 @@
 //! The memory that agents share: `facts`, the `log` and searches, and the scratchpad's `notes`.
 //!
-//! Invariant: every change goes through [`ask`], so that its author is found out in one place.
+//! Invariant: every change goes through [`ask`], so that none is without its author.
 
 pub(super) mod facts;
 pub(super) mod log;

@@ -391,3 +391,70 @@ pub(super) fn shown(args: &Shown, context: &mut Context) -> Result<(), CliError>
     let page = rows.lines();
     write_page(&mut context.output, &page)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn facts() -> Vec<Value> {
+        let fact = |key: &str, status: &str| {
+            json!({"key": key, "version": 3, "status": status, "pinned": true,
+                "value": "The API listens on port 8080, but for the tests, which use 9090",
+                "at": "2026-01-01T00:00:00.000Z", "by": {"kind": "person"}, "confidence": 0.75,
+                "claims": [{"id": "c1", "value": null, "at": "2026-01-01T00:00:00.000Z",
+                    "by": {"kind": "agent", "id": "ed-001", "ideaId": "idea-004"}}]})
+        };
+        vec![fact("api.port", "contradicted"), fact("db.url", "active")]
+    }
+
+    #[test]
+    fn the_board_fits_60_columns_and_names_both_sides() {
+        let mut output = Output::for_pages(false);
+        let now = "2026-01-01T00:12:00.000Z".parse().unwrap();
+        let page = board_page(&output, &facts(), now);
+        assert_eq!(page.len(), 4);
+        assert!(
+            page[1].contains("contradicted, pinned  75 %        12 min ago"),
+            "{page:?}"
+        );
+        assert!(
+            page[3].ends_with("| it is wrong (ed-001 (idea-004))"),
+            "{page:?}"
+        );
+        output.width = Some(60);
+        let page = board_page(&output, &facts(), now);
+        for line in &page[..3] {
+            assert!(line.chars().count() <= 60, "{line}");
+        }
+        assert!(page[1].starts_with("api.port  "), "{page:?}");
+    }
+
+    #[test]
+    fn a_fact_shows_its_evidence_claims_and_history() {
+        let output = Output::for_pages(false);
+        let mut fact = facts().remove(0);
+        let at = "2026-01-01T00:00:00.000Z";
+        fact["aged"] = json!(["src/api.rs"]);
+        fact["evidenceCount"] = json!(17);
+        fact["evidence"] = json!([{"seq": 12, "at": at, "landed": true, "paths": ["src/api.rs"],
+            "quote": "it \u{1b}said", "by": {"kind": "agent", "id": "ed-002",
+            "ideaId": "idea-001"}}]);
+        fact["history"] = json!([{"version": 2, "value": "7070", "at": at, "claim": true,
+            "by": {"kind": "hook", "run": "hook-1"}}]);
+        let now = "2026-01-01T00:12:00.000Z".parse().unwrap();
+        let page = fact_page(&output, &fact, now).join("\n");
+        for words in [
+            "api.port  version 3  contradicted, pinned, aged",
+            "changed since  src/api.rs",
+            "  c1  it is wrong  (ed-001 (idea-004), 12 min ago)",
+            "  -> settle it: swarm memory resolve api.port VALUE",
+            "Evidence (17)",
+            "  event 12  ed-002 (idea-001), landed, 12 min ago  src/api.rs  \"it ␛said\"",
+            "  v2  7070  (a hook, 12 min ago, a claim that lost)",
+        ] {
+            assert!(page.contains(words), "{words} is missing:\n{page}");
+        }
+    }
+}
