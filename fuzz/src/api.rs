@@ -18,7 +18,6 @@ use swarm::api::{ApiContext, Control, EventLog, ReloadError, router};
 use swarm::daemon::Accepted;
 use swarm::daemon::actor::handle::Journaled;
 use swarm::daemon::clean::Report;
-use swarm::daemon::memory::finder::Finder;
 use swarm::daemon::offline::Upto;
 use swarm::daemon::testkit::Seat;
 use swarm::domain::decide;
@@ -156,7 +155,7 @@ fn new_world() -> World {
         log: Arc::new(NoLog),
         control: Arc::new(NoControl),
         entrance: None,
-        finder: Finder::default(),
+        finder: Arc::default(),
         stop,
     }));
     World {

@@ -79,7 +79,7 @@ pub struct ApiContext {
     /// Makes links to the web page; `None` without one.
     pub entrance: Option<Arc<dyn Entrance>>,
     /// Searches the memory that agents share.
-    pub finder: Finder,
+    pub finder: Arc<Finder>,
     /// True once the actor has published its last event: streams send the rest and end.
     pub stop: watch::Receiver<bool>,
 }

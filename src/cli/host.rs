@@ -26,7 +26,6 @@ use crate::daemon::clean::Report;
 use crate::daemon::hooks::HookView;
 use crate::daemon::lifecycle::reload::{ReloadError as DaemonReloadError, Reloader};
 use crate::daemon::lifecycle::systemd_notify::SystemdNotify;
-use crate::daemon::memory::finder::Finder;
 use crate::daemon::offline::{self, Upto};
 use crate::daemon::review::Wanted;
 use crate::daemon::{Daemon, DaemonError, End, Handle, Options, Paths};
@@ -242,7 +241,7 @@ fn context(
             reloader: daemon.reloader(),
         }),
         entrance: access.map(|access| access as Arc<dyn Entrance>),
-        finder: Finder::default(),
+        finder: daemon.finder(),
         stop,
     }
 }

@@ -321,7 +321,7 @@ impl World {
             log: log.clone(),
             control: levers.clone(),
             entrance: None,
-            finder: swarm::daemon::memory::finder::Finder::default(),
+            finder: Arc::default(),
             stop: stopped.clone(),
         });
         let router = api::router(context.clone());

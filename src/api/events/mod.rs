@@ -336,7 +336,7 @@ mod tests {
             log: Arc::new(Nobody),
             control: Arc::new(Nobody),
             entrance: None,
-            finder: crate::daemon::memory::finder::Finder::default(),
+            finder: Arc::default(),
             stop,
         };
         Reader {

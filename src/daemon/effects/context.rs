@@ -10,8 +10,9 @@ use crate::config::Config;
 use crate::daemon::actor::handle::Handle;
 use crate::daemon::files::paths::Paths;
 use crate::daemon::files::settings;
+use crate::daemon::memory::finder::Finder;
 use crate::daemon::memory::freshness::{self, Aged};
-use crate::daemon::memory::recall::Recall;
+
 use crate::domain::ids::ProfileName;
 use crate::git::Repo;
 use crate::view::TargetNow;
@@ -29,8 +30,8 @@ pub struct DriverContext {
     /// Whether runs may be launched; not any more when the daemon has ended.
     pub(crate) launching: RwLock<bool>,
     config: RwLock<Arc<Config>>,
-    /// What prompts show of the memory.
-    pub(crate) recall: Recall,
+    /// Searches the memory; prompts and requests share its index.
+    pub finder: Arc<Finder>,
     /// One at a time takes away what is over.
     pub(crate) cleaning: Mutex<()>,
     /// One at a time deletes what was taken away.
@@ -47,7 +48,7 @@ impl DriverContext {
             inherited: std::env::vars_os().collect(),
             launching: RwLock::new(true),
             config: RwLock::new(Arc::new(config)),
-            recall: Recall::default(),
+            finder: Arc::default(),
             cleaning: Mutex::default(),
             emptying: Mutex::default(),
         }

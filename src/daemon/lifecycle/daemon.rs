@@ -34,6 +34,7 @@ use crate::daemon::files::paths::Paths;
 use crate::daemon::files::store::{self, Store};
 use crate::daemon::files::{exports, settings, trusted_config};
 use crate::daemon::hooks::{self};
+use crate::daemon::memory::finder::Finder;
 use crate::daemon::preflight;
 use crate::daemon::repair::numbers;
 use crate::daemon::runs::run;
@@ -176,6 +177,11 @@ impl Daemon {
     /// The paths of the repository.
     pub fn paths(&self) -> &Paths {
         &self.context.paths
+    }
+
+    /// Searches the memory; prompts and requests share its index.
+    pub fn finder(&self) -> Arc<Finder> {
+        Arc::clone(&self.context.finder)
     }
 
     /// To read the configuration again.

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::index::Index;
+use super::index::{Hit, Index};
 use super::selection::ItemRef;
 use crate::domain::memory::{Fact, FactKey, FactStatus, Learning};
 use crate::domain::state::State;
@@ -31,12 +31,12 @@ pub struct Query<'a> {
 }
 
 /// Finds facts and learnings.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Finder {
     kept: Mutex<Kept>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Kept {
     index: Index<ItemRef>,
     /// Learnings in the index: the first ones of the state.
@@ -60,6 +60,16 @@ impl Finder {
         let left_out = hits.len().saturating_sub(query.limit);
         hits.truncate(query.limit);
         SearchView { hits, left_out }
+    }
+
+    /// What fits best, with its scores. It may have been retracted.
+    pub fn hits(
+        &self,
+        read: &dyn Fn(&mut dyn FnMut(&State)),
+        text: &str,
+        limit: usize,
+    ) -> Vec<Hit<ItemRef>> {
+        self.refreshed(read).index.search(text, limit)
     }
 
     /// The facts and learnings that are most similar to a text, without those in `except`.

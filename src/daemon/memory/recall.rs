@@ -1,47 +1,34 @@
-//! What the prompts of an iteration show of the memory: the state as candidates, the index over
-//! them, and the selection. Called by `runs::prompt_inputs`.
+//! What the prompts of an iteration show of the memory: the facts and learnings of the state as
+//! candidates for the selection. Called by `runs::prompt_inputs`.
 //!
-//! Invariant: the index follows the state and is never stored; its first use builds it.
+//! Invariant: the same state and the same occasion give the same sections.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeMap;
 
 use super::freshness::Aged;
-use super::index::{Hit, Index};
+use super::index::Hit;
 use super::selection::{self, Candidate, Claim, ItemRef, Query, Request, Selection, Support};
 use crate::domain::event::ShownItem;
 use crate::domain::ids::AgentId;
 use crate::domain::memory::{
-    Board, Evidence, Fact, FactKey, FactStatus, Learning, Learnings, Rival, Sources, confidence,
-    landed_ideas,
+    Evidence, Fact, FactKey, FactStatus, Learning, Rival, Sources, confidence, landed_ideas,
 };
 use crate::domain::state::{Attempt, State};
 use crate::domain::time::Timestamp;
 
 /// Most texts that the search for a prompt finds.
-const HITS: usize = 200;
+pub const HITS: usize = 200;
 
 /// How agents search for more.
 const SEARCH: &str = "\"$SWARM_BIN\" memory search WORDS";
-
-/// The index over the memory, shared by all prompts.
-#[derive(Debug, Default)]
-pub struct Recall {
-    indexed: Mutex<Indexed>,
-}
-
-#[derive(Debug, Default)]
-struct Indexed {
-    index: Index<ItemRef>,
-    /// The version of each item that is in the index.
-    versions: HashMap<ItemRef, u64>,
-}
 
 /// What the prompts of an iteration are about.
 #[derive(Debug, Clone, Copy)]
 pub struct Occasion<'a> {
     /// What the agent is about to do.
     pub query: &'a Query<'a>,
+    /// What the search for it found.
+    pub hits: &'a [Hit<ItemRef>],
     /// Files of each fact that changed since.
     pub aged: &'a Aged,
     /// Longest section, in bytes.
@@ -59,65 +46,26 @@ pub struct Recalled {
     pub next: Selection,
 }
 
-impl Recall {
-    /// Brings the index to this state of the memory. Takes a while at its first use.
-    pub fn follow(&self, learnings: &Learnings, facts: &Board) {
-        let mut indexed = self.lock();
-        for learning in learnings.iter().filter(|learning| learning.global) {
-            let version = version_of_learning(learning);
-            indexed.set(learning_ref(learning), version, &learning.content);
-        }
-        for (key, fact) in facts.iter() {
-            let version = version_of_fact(fact);
-            indexed.set(fact_ref(key), version, &format!("{key} {}", fact.value));
-        }
-    }
-
-    /// The items that say something like this, best first.
-    pub fn search(&self, query: &str, limit: usize) -> Vec<Hit<ItemRef>> {
-        self.lock().index.search(query, limit)
-    }
-
-    /// Selects what the prompts of this attempt show.
-    pub fn recall(&self, state: &State, attempt: &Attempt, occasion: Occasion<'_>) -> Recalled {
-        let hits = self.search(&occasion.query.text(), HITS);
-        let authors = Authors::of(state);
-        let candidates = candidates(state, &authors, occasion.aged);
-        let request = |shown, told_at| Request {
-            candidates: &candidates,
-            query: occasion.query,
-            hits: &hits,
-            now: occasion.now,
-            budget: occasion.budget,
-            shown,
-            told_at,
-            search: SEARCH,
-        };
-        let shown = attempt.shown.iter();
-        let shown = shown.map(|(name, version)| (named(state, name), *version));
-        let shown: BTreeMap<ItemRef, u64> = shown.collect();
-        Recalled {
-            whole: selection::select(&request(&BTreeMap::new(), None)),
-            next: selection::select(&request(&shown, attempt.shown_at)),
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Indexed> {
-        self.indexed.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Indexed {
-    /// Indexes a version of an item. What is retracted cannot be found.
-    fn set(&mut self, item: ItemRef, version: u64, text: &str) {
-        if self.versions.get(&item) == Some(&version) {
-            return;
-        }
-        self.index.remove(&item);
-        if version != RETRACTED {
-            self.index.insert(item.clone(), text);
-        }
-        self.versions.insert(item, version);
+/// Selects what the prompts of this attempt show.
+pub fn recall(state: &State, attempt: &Attempt, occasion: Occasion<'_>) -> Recalled {
+    let authors = Authors::of(state);
+    let candidates = candidates(state, &authors, occasion.aged);
+    let request = |shown, told_at| Request {
+        candidates: &candidates,
+        query: occasion.query,
+        hits: occasion.hits,
+        now: occasion.now,
+        budget: occasion.budget,
+        shown,
+        told_at,
+        search: SEARCH,
+    };
+    let shown = attempt.shown.iter();
+    let shown = shown.map(|(name, version)| (named(state, name), *version));
+    let shown: BTreeMap<ItemRef, u64> = shown.collect();
+    Recalled {
+        whole: selection::select(&request(&BTreeMap::new(), None)),
+        next: selection::select(&request(&shown, attempt.shown_at)),
     }
 }
 

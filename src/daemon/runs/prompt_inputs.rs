@@ -14,7 +14,7 @@ use crate::agents::recovery_context::{
 use crate::agents::test_status::TestStatus;
 use crate::daemon::actor::handle::Handle;
 use crate::daemon::effects::context::DriverContext;
-use crate::daemon::memory::recall::{Occasion, Recalled, is_held_out};
+use crate::daemon::memory::recall::{self, HITS, Occasion, Recalled, is_held_out};
 use crate::daemon::memory::selection::Query;
 use crate::domain::ids::{AgentId, Oid, RunId};
 use crate::domain::memory::Learning;
@@ -76,7 +76,7 @@ pub(crate) fn gather(
     let recalled = if held {
         Recalled::default()
     } else {
-        recall(context, handle, attempt, &input)
+        recalled(context, handle, attempt, &input)
     };
     input.memory.clone_from(&recalled.whole.section);
     input.memory_next.clone_from(&recalled.next.section);
@@ -91,18 +91,17 @@ pub(crate) fn gather(
 }
 
 /// Selects what the prompts show of the memory.
-fn recall(
+fn recalled(
     context: &DriverContext,
     handle: &Handle,
     attempt: &Attempt,
     input: &PromptInput,
 ) -> Recalled {
     let budget = context.config().memory.prompt_bytes as usize;
-    let (learnings, facts) = handle.read(|state| (state.learnings.clone(), state.facts.clone()));
-    if budget == 0 || (learnings.is_empty() && facts.is_empty()) {
+    let is_empty = |state: &State| state.learnings.is_empty() && state.facts.is_empty();
+    if budget == 0 || handle.read(is_empty) {
         return Recalled::default();
     }
-    context.recall.follow(&learnings, &facts);
     let changed_paths = changed_paths(context, attempt);
     let tags = |state: &State| state.ideas.get(&attempt.idea).map(|idea| idea.tags.clone());
     let tags = handle.read(tags).unwrap_or_default();
@@ -113,15 +112,18 @@ fn recall(
         failed_gate: feedback.map_or("", |feedback| &feedback.output_tail),
         changed_paths: &changed_paths,
     };
+    let read = |each: &mut dyn FnMut(&State)| handle.read(|state| each(state));
+    let hits = context.finder.hits(&read, &query.text(), HITS);
     let aged = context.aged_facts(handle);
     handle.read(|state| {
         let occasion = Occasion {
             query: &query,
+            hits: &hits,
             aged: &aged,
             budget,
             now: state.swarm.last_event_at,
         };
-        context.recall.recall(state, attempt, occasion)
+        recall::recall(state, attempt, occasion)
     })
 }
 

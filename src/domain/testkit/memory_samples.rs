@@ -89,7 +89,6 @@ fn shown() -> MemoryShown {
         }],
         fresh: true,
         held: false,
-        fresh: false,
     }
 }
 

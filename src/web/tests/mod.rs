@@ -136,7 +136,7 @@ impl World {
             log: Arc::new(Memory(log.clone())),
             control: told.clone(),
             entrance: None,
-            finder: crate::daemon::memory::finder::Finder::default(),
+            finder: Arc::default(),
             stop: watch::channel(false).1,
         };
         let access = Access::open(dir.path(), 4_000).unwrap();

@@ -247,7 +247,7 @@ impl World {
             log: self.log.clone(),
             control: self.levers.clone(),
             entrance: None,
-            finder: crate::daemon::memory::finder::Finder::default(),
+            finder: Arc::default(),
             stop: self.stop.subscribe(),
         });
         let routes = crate::api::router(Arc::clone(&api));

@@ -100,7 +100,7 @@ impl World {
             log: Arc::new(Past(state.clone())),
             control: told.clone(),
             entrance: None,
-            finder: crate::daemon::memory::finder::Finder::default(),
+            finder: Arc::default(),
             stop: watch::channel(false).1,
         };
         Self {

@@ -96,7 +96,7 @@ impl World {
             log: Arc::new(Past(state.clone())),
             control: Arc::new(Told(diff)),
             entrance: None,
-            finder: crate::daemon::memory::finder::Finder::default(),
+            finder: Arc::default(),
             stop: watch::channel(false).1,
         };
         let access = Access::open(dir.path(), 4_000).unwrap();
