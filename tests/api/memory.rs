@@ -150,10 +150,11 @@ async fn a_learning_says_what_it_did_and_what_is_similar() {
     let claim = learn(json!({"content": "[api.port] The API listens on 8080"})).await;
     let fact = json!({"key": "api.port", "version": 1, "effect": "wrote"});
     assert_eq!(claim["fact"], fact);
-    let rival = learn(json!({"content": "The API listens on 9090", "key": "api.port"})).await;
+    let mine = learn(json!({"content": "The API listens on 9090", "key": "api.port"})).await;
+    let fact = json!({"key": "api.port", "version": 2, "effect": "wrote"});
     assert_eq!(
-        (&rival["fact"]["effect"], &rival["fact"]["version"]),
-        (&json!("disputed"), &json!(2))
+        mine["fact"], fact,
+        "only its writer supported the old value"
     );
     let found = client.get("memory/search?q=redis&limit=1").await.unwrap();
     assert_eq!(found["hits"].as_array().unwrap().len(), 1, "{found}");

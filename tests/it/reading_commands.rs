@@ -61,6 +61,7 @@ fn reading_commands_end_with_0_without_a_daemon() {
     sandbox.idea("echo hello; write a.txt x; say COMPLETE");
     assert_eq!(sandbox.run_until_idle(), 0);
     sandbox.swarm(&["idea", "add", "A second idea"]).ok();
+    sandbox.swarm(&["memory", "learn", "hello"]).ok();
     for line in READING {
         let ran = run(&sandbox, line, &[]);
         assert_eq!(ran.code, 0, "{ran}");

@@ -123,10 +123,10 @@ pub struct Drop {
 pub fn run(verb: Scratch, context: &mut Context) -> Result<(), CliError> {
     match verb {
         Scratch::Get(Get { key }) => get(&key, context),
-        Scratch::Put(Put { key, text, options }) => write(key, text, None, options, context),
+        Scratch::Put(Put { key, text, options }) => write(&key, text, None, options, context),
         Scratch::Cas(args) => {
             let Cas { key, text, .. } = args;
-            write(key, text, Some(args.version), args.options, context)
+            write(&key, text, Some(args.version), args.options, context)
         }
         Scratch::List(List { prefix }) => list(&prefix, context),
         Scratch::Drop(Drop { key }) => drop_note(key, context),
@@ -160,7 +160,7 @@ fn expiry(note: &Value, now: Timestamp) -> String {
 }
 
 fn write(
-    key: NoteKey,
+    key: &NoteKey,
     text: String,
     expected: Option<u64>,
     options: Writing,

@@ -30,6 +30,9 @@ pub struct Query<'a> {
     pub all: bool,
 }
 
+/// Gives access to the state, for a short time.
+pub type ReadState<'a> = dyn Fn(&mut dyn FnMut(&State)) + 'a;
+
 /// Finds facts and learnings.
 #[derive(Debug, Default)]
 pub struct Finder {
@@ -46,8 +49,8 @@ struct Kept {
 }
 
 impl Finder {
-    /// Searches. `read` gives access to the state, for a short time.
-    pub fn search(&self, read: &dyn Fn(&mut dyn FnMut(&State)), query: &Query<'_>) -> SearchView {
+    /// Searches.
+    pub fn search(&self, read: &ReadState<'_>, query: &Query<'_>) -> SearchView {
         let kept = self.refreshed(read);
         let found = kept.index.search(query.text, usize::MAX);
         drop(kept);
@@ -73,12 +76,7 @@ impl Finder {
     }
 
     /// The facts and learnings that are most similar to a text, without those in `except`.
-    pub fn similar(
-        &self,
-        read: &dyn Fn(&mut dyn FnMut(&State)),
-        text: &str,
-        except: &[&str],
-    ) -> Vec<HitView> {
+    pub fn similar(&self, read: &ReadState<'_>, text: &str, except: &[&str]) -> Vec<HitView> {
         let query = Query {
             text,
             limit: SIMILAR + except.len(),
@@ -91,7 +89,7 @@ impl Finder {
     }
 
     /// The index, with what has changed since.
-    fn refreshed(&self, read: &dyn Fn(&mut dyn FnMut(&State))) -> MutexGuard<'_, Kept> {
+    fn refreshed(&self, read: &ReadState<'_>) -> MutexGuard<'_, Kept> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let mut news = Vec::new();
         read(&mut |state| news = kept.take_news(state));

@@ -49,9 +49,10 @@ fn learn(state: &mut State, learn: &Learn) -> LearnedView {
     learned(state, learn, &taken, Vec::new())
 }
 
+/// The agent that works on an idea: `ed-001` on `idea-001`.
 fn agent(idea: &str) -> Author {
     Author::Agent {
-        id: "ed-001".parse().unwrap(),
+        id: idea.replace("idea", "ed").parse().unwrap(),
         idea_id: idea.parse().ok(),
         run: None,
     }
