@@ -129,8 +129,8 @@ pub fn execute(paths: &Paths, request: &Request) -> Result<Accepted, DaemonError
     if let Some((hash, settings)) = settings {
         let settings = Box::new(settings);
         let load = Command::LoadSettings { hash, settings };
-        let loaded = decide::command(&store.state, &load, now)?;
-        fold(&mut store.state, &mut events, loaded, now);
+        let decided = decide::command(&store.state, &load, now)?;
+        fold(&mut store.state, &mut events, decided, now);
     }
     require_unmoved(paths, &store.state, &request.command)?;
     let own = events.len();

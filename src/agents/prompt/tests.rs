@@ -80,6 +80,7 @@ fn sections_come_in_order() {
         headings,
         [
             "## How to work here",
+            "### What agents here know",
             "### Signals",
             "## Shared rules",
             "### style.md",

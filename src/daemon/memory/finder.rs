@@ -66,12 +66,7 @@ impl Finder {
     }
 
     /// What fits best, with its scores. It may have been retracted.
-    pub fn hits(
-        &self,
-        read: &dyn Fn(&mut dyn FnMut(&State)),
-        text: &str,
-        limit: usize,
-    ) -> Vec<Hit<ItemRef>> {
+    pub fn hits(&self, read: &ReadState<'_>, text: &str, limit: usize) -> Vec<Hit<ItemRef>> {
         self.refreshed(read).index.search(text, limit)
     }
 

@@ -60,12 +60,12 @@ pub fn recall(state: &State, attempt: &Attempt, occasion: Occasion<'_>) -> Recal
         told_at,
         search: SEARCH,
     };
-    let shown = attempt.shown.iter();
+    let shown = attempt.memory.shown.iter();
     let shown = shown.map(|(name, version)| (named(state, name), *version));
     let shown: BTreeMap<ItemRef, u64> = shown.collect();
     Recalled {
         whole: selection::select(&request(&BTreeMap::new(), None)),
-        next: selection::select(&request(&shown, attempt.shown_at)),
+        next: selection::select(&request(&shown, attempt.memory.shown_at)),
     }
 }
 
@@ -126,8 +126,9 @@ pub fn is_held_out(agent: &AgentId, share: f64) -> bool {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });
     // Both bounds are exact: a share of 0 holds nobody, a share of 1 everybody.
-    let place = (hash % 10_000) as f64 / 10_000.0;
-    place < share
+    // At most 9,999, so it fits.
+    let place = u32::try_from(hash % 10_000).unwrap_or(u32::MAX);
+    f64::from(place) < share * 10_000.0
 }
 
 /// What authors are called in a prompt, by the claims of contradicted facts.

@@ -100,20 +100,17 @@ fn run_files(
     resumes: bool,
     started: &StartedAs,
 ) -> serde_json::Result<Vec<(&'static str, Vec<u8>)>> {
-    let (mut files, shown) = match (resumes, inputs.next) {
-        (true, Some(next)) => {
-            let files = vec![
-                (PROMPT, next.into_bytes()),
-                (CONVERSATION, inputs.prompt.into_bytes()),
-            ];
-            (files, ShownMemory::of(&inputs.recalled.next, false))
-        }
-        _ => {
-            let files = vec![(PROMPT, inputs.prompt.into_bytes())];
-            (files, ShownMemory::of(&inputs.recalled.whole, true))
-        }
+    let next = inputs.next.filter(|_| resumes);
+    let shown = match &next {
+        Some(_) => ShownMemory::of(&inputs.recalled.next, false),
+        None => ShownMemory::of(&inputs.recalled.whole, true),
     };
     let shown = shown.held(inputs.held);
+    let whole = inputs.prompt.into_bytes();
+    let mut files = match next {
+        Some(next) => vec![(PROMPT, next.into_bytes()), (CONVERSATION, whole)],
+        None => vec![(PROMPT, whole)],
+    };
     files.push((SHOWN_MEMORY, serde_json::to_vec(&shown)?));
     if let Some(recovery) = inputs.recovery {
         files.push((RECOVERY, serde_json::to_vec_pretty(&recovery)?));

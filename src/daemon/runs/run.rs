@@ -96,10 +96,8 @@ async fn carry_out(
         Some(record) => Some(record),
         None => recalled_launch::recall(context, handle, &dir, run, purpose).await?,
     };
+    shown_memory::report(handle, &dir, run, purpose).await;
     let record = record.map(Arc::new);
-    if record.is_some() {
-        shown_memory::report(handle, &dir, run).await;
-    }
     let launched = launch_if_prepared(context, &dir).await?;
     let followed = follow::follow(handle, run, &dir, launched, record.as_deref());
     let (end, reader) = keep_awake(&dir, followed).await?;

@@ -13,6 +13,7 @@ use super::launch_record;
 use crate::daemon::actor::handle::Handle;
 use crate::daemon::memory::recall::shown_items;
 use crate::daemon::memory::selection::Selection;
+use crate::domain::effect::Purpose;
 use crate::domain::event::ShownItem;
 use crate::domain::ids::RunId;
 use crate::domain::observation::Observation;
@@ -49,13 +50,16 @@ impl ShownMemory {
     }
 }
 
-/// Reports what the prompt of the run shows, unless the log has it.
-pub(super) async fn report(handle: &Handle, dir: &RunDir, run: &RunId) {
+/// Reports what the prompt of an agent's run shows, unless the log has it.
+pub(super) async fn report(handle: &Handle, dir: &RunDir, run: &RunId, purpose: &Purpose) {
+    if !matches!(purpose, Purpose::Iteration { .. }) {
+        return;
+    }
     let path = dir.path().join(SHOWN_MEMORY);
     let read = spawn_blocking(move || launch_record::text(&path, MAX_BYTES)).await;
     let text = match read.map_err(io::Error::other).and_then(|text| text) {
         Ok(text) => text,
-        // Runs of other kinds and of older versions have none.
+        // Runs of older versions have none.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return,
         Err(error) => {
             tracing::warn!(%run, %error, "what the prompt shows of the memory cannot be read");

@@ -1,7 +1,5 @@
 //! Folds events about attempts.
 
-use std::collections::BTreeMap;
-
 use super::idea::audit;
 use super::{baseline, provider, redirect, setup};
 use crate::domain::event::{
@@ -11,6 +9,7 @@ use crate::domain::event::{
 };
 use crate::domain::ids::{AgentId, Oid, RunId};
 use crate::domain::lifecycle::AttemptPhase;
+use crate::domain::memory::MemoryUse;
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::signal::Signal;
 use crate::domain::state::message::{self, Message};
@@ -54,7 +53,6 @@ pub(super) fn claim(state: &mut State, at: Timestamp, claimed: &IdeaClaimed) {
 /// An attempt at its beginning, with what an earlier one left.
 fn begin_attempt(claimed: &IdeaClaimed, kept: Option<Box<Kept>>, at: Timestamp) -> Attempt {
     let session = provider::taken_up(kept.as_deref(), &claimed.profile);
-    let messages = kept.as_ref().map(|kept| kept.messages.clone());
     Attempt {
         idea: claimed.id.clone(),
         number: claimed.attempt,
@@ -90,7 +88,9 @@ fn begin_attempt(claimed: &IdeaClaimed, kept: Option<Box<Kept>>, at: Timestamp) 
         at_once: 0,
         feedback: kept.as_ref().and_then(|kept| kept.feedback.clone()),
         review: kept.as_ref().and_then(|kept| kept.review.clone()),
-        messages: messages.unwrap_or_default(),
+        messages: kept
+            .as_deref()
+            .map_or_else(Vec::new, |kept| kept.messages.clone()),
         heard: kept
             .as_deref()
             .map_or_else(Vec::new, |kept| heard_before(kept, at)),
@@ -110,11 +110,7 @@ fn begin_attempt(claimed: &IdeaClaimed, kept: Option<Box<Kept>>, at: Timestamp) 
         using: None,
         excused: 0,
         cut: 0,
-        shown: BTreeMap::new(),
-        shown_at: None,
-        shown_by: None,
-        memory_held: false,
-        memory_writes: 0,
+        memory: MemoryUse::default(),
     }
 }
 
@@ -159,7 +155,7 @@ pub(super) fn start_iteration(state: &mut State, at: Timestamp, started: &Iterat
     with_attempt(state, &started.agent, |attempt| {
         begin_run(attempt, &started.run);
         attempt.iteration = started.iteration;
-        attempt.memory_writes = 0;
+        attempt.memory.writes = 0;
         attempt.iteration_at = Some(at);
         attempt.said = None;
         attempt.signal_offset = None;

@@ -68,7 +68,7 @@ fn count_write(state: &mut State, author: &Author) {
     };
     with_attempt(state, agent, |attempt| {
         if attempt.run.as_ref() == Some(run) {
-            attempt.memory_writes += 1;
+            attempt.memory.writes += 1;
         }
     });
 }
@@ -213,14 +213,14 @@ pub(super) fn drop_notes(state: &mut State, dropped: &NotesDropped) {
 
 pub(super) fn show(state: &mut State, at: Timestamp, shown: &MemoryShown) {
     with_attempt(state, &shown.agent, |attempt| {
-        attempt.memory_held = shown.held;
-        attempt.shown_at = Some(at);
-        attempt.shown_by = Some(shown.run.clone());
+        attempt.memory.held = shown.held;
+        attempt.memory.shown_at = Some(at);
+        attempt.memory.shown_by = Some(shown.run.clone());
         if shown.fresh {
-            attempt.shown.clear();
+            attempt.memory.shown.clear();
         }
         let items = shown.items.iter();
         let items = items.map(|item| (item.reference.clone(), item.version));
-        attempt.shown.extend(items);
+        attempt.memory.shown.extend(items);
     });
 }

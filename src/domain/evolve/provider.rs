@@ -57,7 +57,7 @@ pub(super) fn begin_session(state: &mut State, began: &SessionBegan) {
 pub(super) fn drop_session(state: &mut State, dropped: &SessionDropped) {
     with_attempt(state, &dropped.agent, |attempt| {
         attempt.session = None;
-        attempt.shown.clear();
+        attempt.memory.shown.clear();
     });
 }
 
@@ -100,7 +100,7 @@ pub(super) fn back_to_own(attempt: &mut Attempt) {
     if let Some(own) = attempt.own_session.take() {
         attempt.session = Some(own);
         // The other conversation was shown this.
-        attempt.shown.clear();
+        attempt.memory.shown.clear();
     }
 }
 

@@ -119,7 +119,9 @@ fn hash(text: &str) -> u64 {
 impl From<Vec<Learning>> for Learnings {
     fn from(list: Vec<Learning>) -> Self {
         let mut learnings = Self::default();
-        list.into_iter().for_each(|it| learnings.push(it));
+        for learning in list {
+            learnings.push(learning);
+        }
         learnings
     }
 }

@@ -17,6 +17,7 @@ mod evidence;
 mod fact;
 mod key;
 mod learning;
+mod memory_use;
 mod note;
 mod refusal;
 
@@ -29,6 +30,7 @@ pub(in crate::domain) use fact::NewValue;
 pub use fact::{Board, Fact, FactStatus, MAX_HISTORY, OldValue, Retraction, Rival};
 pub use key::{BadKey, FactKey, NoteKey};
 pub use learning::{Learning, Learnings};
+pub use memory_use::MemoryUse;
 pub use note::{Note, Notes};
 pub use refusal::{CurrentValue, MemoryRefusal};
 

@@ -5,14 +5,13 @@
 
 use std::fmt;
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use super::{Kept, is_false, is_zero};
 use crate::domain::hook::Passage;
 use crate::domain::ids::{IdeaId, Oid, ProfileName, RunId};
 use crate::domain::lifecycle::AttemptPhase;
+use crate::domain::memory::MemoryUse;
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::session::{Session, SessionId};
 use crate::domain::state::message::Message;
@@ -249,21 +248,9 @@ pub struct Attempt {
     /// Of those, the ones in a row that were cut off or silent.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cut: u32,
-    /// What its conversation was shown of the memory, with the versions.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub shown: BTreeMap<String, u64>,
-    /// When it was last shown something.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub shown_at: Option<Timestamp>,
-    /// Run whose prompt showed it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub shown_by: Option<RunId>,
-    /// Whether its prompts show nothing of the memory, to measure what that is worth.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub memory_held: bool,
-    /// What the current run has written into the memory.
+    /// What it was shown of the memory, and has written into it.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub memory_writes: u32,
+    pub memory: MemoryUse,
 }
 
 /// How an attempt ended.

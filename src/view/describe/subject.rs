@@ -229,7 +229,6 @@ fn names(event: &Event) -> Names<'_> {
         Event::NotePut(it) => Names::author(&it.by),
         Event::NotesDropped(it) => it.by.as_ref().map_or_else(Names::default, Names::author),
         Event::CommandTaken(it) => Names::author(&it.by),
-        Event::FactPinned(_) => Names::default(),
         Event::MemoryShown(it) => Names {
             run: Some(&it.run),
             ..Names::agent(&it.agent)
@@ -264,6 +263,7 @@ fn names(event: &Event) -> Names<'_> {
             ..Names::default()
         },
         Event::Mark(_)
+        | Event::FactPinned(_)
         | Event::DaemonStarted(_)
         | Event::PhaseChanged(_)
         | Event::PauseSet(_)

@@ -43,7 +43,7 @@ pub struct ShownItemView {
 /// What a live agent's present conversation was shown; `None` if the agent is not alive.
 pub fn shown(state: &State, id: &AgentId) -> Option<ShownView> {
     let attempt = state.agents.get(id)?;
-    Some(view(state, id, attempt.memory_held, &attempt.shown))
+    Some(view(state, id, attempt.memory.held, &attempt.memory.shown))
 }
 
 /// What an ended agent was shown, by the events of the log.

@@ -34,8 +34,8 @@ pub(in crate::domain::decide) fn signalled(
     let id = Draft::of(&writer, &draft).ok().and_then(&mut recorded);
     if id.is_none() {
         // What cannot be a claim about a fact is still a sentence.
-        let plain = Draft::plain(&writer, &draft).ok();
-        drop(plain.and_then(recorded));
+        let sentence = Draft::plain(&writer, &draft).ok();
+        drop(sentence.and_then(recorded));
     }
 }
 

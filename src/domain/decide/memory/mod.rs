@@ -55,8 +55,9 @@ pub(super) fn shown(
     let Some((agent, attempt)) = of_run else {
         return;
     };
-    let is_known = attempt.shown_by.as_ref() == Some(run);
-    let says_nothing = items.is_empty() && attempt.shown.is_empty() && held == attempt.memory_held;
+    let before = &attempt.memory;
+    let is_known = before.shown_by.as_ref() == Some(run);
+    let says_nothing = items.is_empty() && before.shown.is_empty() && held == before.held;
     if is_known || says_nothing {
         return;
     }

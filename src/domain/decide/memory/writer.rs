@@ -39,7 +39,7 @@ impl<'a> Writer<'a> {
                     works && run.is_some() && attempt.run == *run
                 };
                 let attempt = attempt.filter(speaks).ok_or(MemoryRefusal::RunOver)?;
-                if attempt.memory_writes >= WRITES_A_RUN {
+                if attempt.memory.writes >= WRITES_A_RUN {
                     return Err(MemoryRefusal::Quota(format!(
                         "this run has written {WRITES_A_RUN} times; no run may write more"
                     )));
