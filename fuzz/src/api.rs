@@ -18,6 +18,7 @@ use swarm::api::{ApiContext, Control, EventLog, ReloadError, router};
 use swarm::daemon::Accepted;
 use swarm::daemon::actor::handle::Journaled;
 use swarm::daemon::clean::Report;
+use swarm::daemon::memory::finder::Finder;
 use swarm::daemon::offline::Upto;
 use swarm::daemon::testkit::Seat;
 use swarm::domain::decide;
@@ -155,6 +156,7 @@ fn new_world() -> World {
         log: Arc::new(NoLog),
         control: Arc::new(NoControl),
         entrance: None,
+        finder: Finder::default(),
         stop,
     }));
     World {
@@ -176,6 +178,7 @@ async fn act(mut seat: Seat) {
             Ok(events) => Ok(Accepted {
                 seq: seq + events.len() as u64,
                 events,
+                before: None,
             }),
             Err(rejection) => Err(rejection.into()),
         }));
