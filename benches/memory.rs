@@ -193,8 +193,8 @@ fn queries(corpus: &Corpus) -> Vec<String> {
 fn searches(index: &Index<ItemRef>, corpus: &Corpus) -> Result<Vec<Duration>> {
     let queries = queries(corpus);
     let mut hits = 0;
-    let mut times = timed_each(queries.iter(), |query| {
-        hits += index.search(query, 100).len()
+    let times = timed_each(queries.iter(), |query| {
+        hits += index.search(query, 100).len();
     });
     ensure(hits >= queries.len(), || "searches find nothing".to_owned())?;
     Ok(times)

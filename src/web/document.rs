@@ -28,6 +28,7 @@ pub enum Place {
     Report,
     Cost,
     Learnings,
+    Memory,
     Hooks,
     Settings,
     /// In none of them.

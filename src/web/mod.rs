@@ -60,6 +60,7 @@ use entry::guard;
 use history::Chronicle;
 use moment::Past;
 use pages::checkpoints::preview::Previews;
+use pages::memory::freshness::Freshness;
 use streams::Streams;
 
 /// How long it is taken for granted where the target branch is.
@@ -83,6 +84,8 @@ pub struct Site {
     past: Past,
     /// What rollbacks would change, for open pages.
     previews: Previews,
+    /// Which files of facts changed, for open pages.
+    freshness: Freshness,
     /// Actions that were accepted.
     operations: actions::Operations,
     /// What the log tells beyond the state.
@@ -120,6 +123,7 @@ impl Site {
             demo_run: None,
             past: Past::new(Arc::clone(&api.log)),
             previews: Previews::default(),
+            freshness: Freshness::default(),
             operations: actions::Operations::default(),
             chronicle: Chronicle::default(),
             streams: Streams::default(),

@@ -22,7 +22,7 @@ use super::parts::{icon, title};
 use crate::domain::lifecycle::SwarmPhase;
 use crate::view::{self, Found};
 
-/// The most ideas, agents and commits of a search, each.
+/// The most ideas, agents, facts and commits of a search, each.
 const MOST: usize = 8;
 
 /// A page with its address, its letter after `g`, and other words for it.
@@ -48,7 +48,7 @@ const fn known(
 }
 
 /// All pages with an address of their own.
-pub const PAGES: [Known; 13] = [
+pub const PAGES: [Known; 14] = [
     known("", "Overview", Some('o'), "needs you home"),
     known("ideas", "Ideas", Some('i'), "backlog list"),
     known("ideas/graph", "Dependencies", Some('d'), "graph after"),
@@ -60,6 +60,12 @@ pub const PAGES: [Known; 13] = [
     known("report", "Night report", Some('r'), "what happened"),
     known("cost", "Cost", Some('u'), "used money tokens budget"),
     known("learnings", "Learnings", Some('l'), "found out"),
+    known(
+        "memory",
+        "Memory",
+        Some('f'),
+        "facts board notes scratchpad",
+    ),
     known("hooks", "Hooks", Some('h'), "scripts"),
     known(
         "settings",
@@ -179,6 +185,11 @@ fn one(drawing: &Drawing<'_>, found: &Found) -> Markup {
         Found::Agent(id, idea) => html! {
             a href=(drawing.link(&format!("agents/{id}"))) {
                 (icon("run")) " " (id) " " span .id { "on " (idea) }
+            }
+        },
+        Found::Fact(key, value) => html! {
+            a href=(drawing.link(&format!("memory/{key}"))) {
+                (icon("okc")) " " span .id { (key) } " " span .cut { (value) }
             }
         },
         Found::Commit(commit, idea, text) => html! {

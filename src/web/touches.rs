@@ -41,6 +41,8 @@ impl Touched {
     pub const REPORT: Self = Self(1 << 11);
     /// The time bar, which every event changes.
     pub const TIME: Self = Self(1 << 12);
+    /// Facts, notes, and what happened to them.
+    pub const MEMORY: Self = Self(1 << 13);
 
     /// Whether the two have a kind in common.
     pub fn meets(self, other: Self) -> bool {
@@ -94,8 +96,6 @@ fn of_kind(event: &Event) -> Touched {
         | Event::PauseLifted(_)
         | Event::ClockWentBack(_)
         | Event::RoomAwaited(_)
-        | Event::TargetSeen(_)
-        | Event::TargetRewritten(_)
         | Event::TargetSettled(_)
         | Event::BaselineReady(_)
         | Event::BaselineStarted(_)
@@ -110,6 +110,10 @@ fn of_kind(event: &Event) -> Touched {
         | Event::NightEnded(_)
         | Event::NoticeDelivered(_)
         | Event::NoticeFailed(_) => SWARM | Touched::TRAIN | Touched::CHECKPOINTS,
+        // Files of facts may have changed with it.
+        Event::TargetSeen(_) | Event::TargetRewritten(_) => {
+            SWARM | Touched::TRAIN | Touched::CHECKPOINTS | Touched::MEMORY
+        }
         Event::SettingsLoaded(_) | Event::ModeSet(_) => {
             SWARM | Touched::SETTINGS | Touched::TRAIN | Touched::COST | Touched::IDEAS
         }
@@ -188,15 +192,15 @@ fn of_kind(event: &Event) -> Touched {
         | Event::HookFinished(_)
         | Event::HookTimedOut(_)
         | Event::HookApproved(_) => SWARM | Touched::HOOKS | Touched::TRAIN,
-        Event::Learned(_) => SWARM | Touched::LEARNINGS | Touched::REPORT,
+        Event::Learned(_) => SWARM | Touched::LEARNINGS | Touched::MEMORY | Touched::REPORT,
+        Event::MemoryRetracted(_) => SWARM | Touched::LEARNINGS | Touched::MEMORY,
         Event::FactWritten(_)
         | Event::FactConfirmed(_)
         | Event::FactDisputed(_)
         | Event::FactPinned(_)
-        | Event::MemoryRetracted(_)
         | Event::NotePut(_)
         | Event::NotesDropped(_)
-        | Event::MemoryShown(_) => SWARM | Touched::LEARNINGS,
+        | Event::MemoryShown(_) => SWARM | Touched::MEMORY,
     }
 }
 
@@ -207,6 +211,8 @@ mod tests {
     use super::*;
     use crate::domain::evolve::evolve;
     use crate::domain::state::State;
+    use crate::domain::testkit::memories::remember;
+    use crate::domain::testkit::scenario::fold;
     use crate::domain::testkit::sim::Sim;
     use crate::view::{self, Outside};
 
@@ -259,6 +265,17 @@ mod tests {
                 of(Touched::LEARNINGS, format!("{:?}", view::learnings(state))),
             ),
             (
+                "memory",
+                of(
+                    Touched::MEMORY | Touched::IDEAS,
+                    format!(
+                        "{:?} {:?}",
+                        view::memory::board(state, &view::memory::Aged::nothing(), true),
+                        view::memory::notes(state, "")
+                    ),
+                ),
+            ),
+            (
                 "hooks",
                 of(
                     Touched::HOOKS,
@@ -285,9 +302,11 @@ mod tests {
             let mut sim = Sim::new(list.collect());
             sim.live();
             sim.attend_to();
+            let mut log = std::mem::take(&mut sim.log);
+            log.extend(remember(&fold(&log)));
             let mut state = State::default();
             let mut before = shown(&state);
-            for (index, (ts, event)) in sim.log.iter().enumerate() {
+            for (index, (ts, event)) in log.iter().enumerate() {
                 let seq = u64::try_from(index).unwrap() + 1;
                 evolve(&mut state, seq, *ts, event);
                 let after = shown(&state);

@@ -10,6 +10,7 @@ use crate::browser::{self, Browser};
 use crate::harness::{Daemon, Sandbox};
 
 const IMAGE: &str = "<img src=x onerror=window.hacked=1>";
+const QUOTE: &str = "\" onmouseover=\"window.hacked=1\" x=\"";
 
 /// What the agents do: output with markup, sequences for terminals and a line of 10 MB; files,
 /// contents and commits with hostile names.
@@ -74,6 +75,13 @@ fn night(sandbox: &Sandbox) -> Daemon<'_> {
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
     let daemon = sandbox.start();
     sandbox.swarm(&["checkpoint", "create", "before"]).ok();
+    for args in [
+        ["memory", "put", "a.b", IMAGE, "--why", IMAGE],
+        ["memory", "dispute", "a.b", QUOTE, "--path", IMAGE],
+        ["scratch", "put", "n.md", IMAGE, "--title", QUOTE],
+    ] {
+        sandbox.swarm(&args).ok();
+    }
     let landed = add(sandbox, "say COMPLETE", &[]);
     sandbox.wait_idea(&landed, "done");
     add(sandbox, "say COMPLETE", &["--review"]);
@@ -123,6 +131,9 @@ fn hostile_text_is_shown_as_text_and_runs_nothing() {
         "report",
         "cost",
         "learnings",
+        "memory",
+        "memory?note=n.md&q=img",
+        "memory/a.b",
         "hooks",
         "hooks/post-complete",
         "settings",

@@ -16,6 +16,62 @@ pub fn sandbox() -> Sandbox {
     sandbox
 }
 
+/// Fills the memory: a pinned and contradicted fact with a history and a file, one that was taken
+/// back, a long one, and notes.
+fn remember(sandbox: &Sandbox) {
+    let long = "A value that goes on, with_a_very_long_word_that_no_line_has_room_for ".repeat(8);
+    let all: &[&[&str]] = &[
+        &[
+            "memory",
+            "put",
+            "api.port",
+            "The API listens on 8080",
+            "--path",
+            "a.txt",
+        ],
+        &[
+            "memory",
+            "put",
+            "api.port",
+            "The API listens on 9090",
+            "--why",
+            "it moved",
+        ],
+        &["memory", "pin", "api.port"],
+        &[
+            "memory",
+            "dispute",
+            "api.port",
+            "The API listens on 7070",
+            "--why",
+            "it failed",
+        ],
+        &["memory", "dispute", "api.port"],
+        &["memory", "put", "db.url", "DB_URL is required"],
+        &["memory", "retract", "db.url", "--why", "it has a default"],
+        &[
+            "memory",
+            "put",
+            "a-key.with-many-parts.that-is.as-long-as.keys-may-be",
+            &long,
+        ],
+        &["memory", "learn", "The API has no tests"],
+        &["scratch", "put", "tasks/auth.md", "1. tokens\n2. sessions"],
+        &[
+            "scratch",
+            "put",
+            "plan.md",
+            "Tests first",
+            "--keep",
+            "--title",
+            "The plan",
+        ],
+    ];
+    for args in all {
+        sandbox.swarm(args).ok();
+    }
+}
+
 /// Starts the daemon and plays the night; at its end one agent is held at `work`.
 pub fn play(sandbox: &Sandbox) -> Daemon<'_> {
     let daemon = sandbox.start();
@@ -24,6 +80,7 @@ pub fn play(sandbox: &Sandbox) -> Daemon<'_> {
     sandbox
         .swarm(&["checkpoint", "create", "after-the-first"])
         .ok();
+    remember(sandbox);
     let second = sandbox.idea_with(
         "printf '\\033[32mgreen\\033[0m <b>bold</b>\\n'; write b.txt b; commit Add b; say COMPLETE",
         &["--after", &first],

@@ -42,6 +42,7 @@ const PICTURES: &[(&str, &str)] = &[
     ("report", "report"),
     ("cost", "cost"),
     ("learnings", "learnings"),
+    ("memory", "memory"),
     ("hooks", "hooks"),
     ("settings", "settings"),
     ("pause", ">do/pause"),

@@ -6,6 +6,7 @@
 
 pub(crate) mod choices;
 pub(crate) mod invariants;
+pub(crate) mod memories;
 pub(crate) mod memory_samples;
 pub(crate) mod outcomes;
 pub(crate) mod people;

@@ -184,7 +184,8 @@ pub fn fact(state: &State, aged: &Aged, key: &FactKey, history: usize) -> Option
     })
 }
 
-fn view(state: &State, aged: &Aged, key: &FactKey, fact: &Fact) -> FactView {
+/// One fact of the board.
+pub(super) fn view(state: &State, aged: &Aged, key: &FactKey, fact: &Fact) -> FactView {
     let aged = aged.paths(key).to_vec();
     let is_contradicted = !fact.rivals.is_empty();
     FactView {
@@ -221,7 +222,8 @@ fn claim(rival: &Rival) -> ClaimView {
     }
 }
 
-fn evidence(state: &State, evidence: &Evidence) -> EvidenceView {
+/// One piece of evidence.
+pub(super) fn evidence(state: &State, evidence: &Evidence) -> EvidenceView {
     let idea = evidence.author.idea().and_then(|id| state.ideas.get(id));
     EvidenceView {
         seq: evidence.seq,

@@ -5,23 +5,26 @@
 //! them.
 
 mod answer;
+mod board;
 mod fact;
 mod hit;
 mod log;
 mod nearest;
 mod note;
 mod shown;
+mod sides;
 
 use std::collections::BTreeMap;
 
 use utoipa::ToSchema;
 
-use crate::domain::memory::FactKey;
+use crate::domain::memory::{Fact, FactKey};
 
 pub use answer::{
     ClaimedView, FactChangedView, LearnedView, NotePutView, RetractedView, Taken, WrittenView,
     changed_fact, learned, learned_references, put_note, retracted, written,
 };
+pub use board::{BoardFilter, BoardPage, board_page, fact_count};
 pub use fact::{
     ClaimView, EvidenceView, FactDetail, FactView, OldValueView, RetractionView, SHOWN_HISTORY,
     board, fact,
@@ -31,6 +34,7 @@ pub use log::{KINDS as MEMORY_KINDS, LogFilter};
 pub use nearest::{note_suggestions, suggestions};
 pub use note::{NoteHeadView, NoteView, note, notes};
 pub use shown::{ShownItemView, ShownView, shown, shown_by_log};
+pub use sides::{SideView, sides};
 
 /// For each fact, the paths of its evidence that changed since.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -52,6 +56,11 @@ impl From<BTreeMap<FactKey, Vec<String>>> for Aged {
     fn from(paths: BTreeMap<FactKey, Vec<String>>) -> Self {
         Self(paths)
     }
+}
+
+/// Whether nobody took it back.
+fn is_in_force(fact: &Fact) -> bool {
+    fact.retracted.is_none()
 }
 
 /// Who wrote something.

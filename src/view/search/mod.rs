@@ -1,6 +1,7 @@
-//! Finds ideas, agents and commits by a few words: the palette of the page.
+//! Finds ideas, agents, facts and commits by a few words: the palette of the page.
 
 use crate::domain::ids::{AgentId, IdeaId, Oid};
+use crate::domain::memory::{Fact, FactKey};
 use crate::domain::state::{Idea, State};
 
 /// What a search found.
@@ -10,11 +11,13 @@ pub enum Found {
     Idea(IdeaId, String),
     /// An agent, and its idea.
     Agent(AgentId, IdeaId),
+    /// A fact, with its value.
+    Fact(FactKey, String),
     /// The commit that landed an idea, with the first line of its text.
     Commit(Oid, IdeaId, String),
 }
 
-/// Ideas, agents and commits that contain every word, at most `limit` of each kind. Of ideas, the
+/// Ideas, agents, facts and commits that contain every word, at most `limit` of each kind. Of ideas, the
 /// newest come first, after one whose id is the text.
 pub fn search(state: &State, text: &str, limit: usize) -> Vec<Found> {
     let text = text.trim().to_lowercase();
@@ -45,6 +48,11 @@ pub fn search(state: &State, text: &str, limit: usize) -> Vec<Found> {
     let agents = agents.filter(|(id, attempt)| of_agent(id, &attempt.idea));
     let agents = agents.take(limit);
     found.extend(agents.map(|(id, attempt)| Found::Agent(id.clone(), attempt.idea.clone())));
+    let of_fact = |(key, fact): &(&FactKey, &Fact)| {
+        fact.retracted.is_none() && has_all(&format!("{key} {}", fact.value).to_lowercase())
+    };
+    let facts = state.facts.iter().filter(of_fact).take(limit);
+    found.extend(facts.map(|(key, fact)| Found::Fact(key.clone(), fact.value.clone())));
     // Fewer digits fit too many commits.
     if text.len() >= 4 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         let commits = state.ideas.iter().filter_map(|(id, idea)| {

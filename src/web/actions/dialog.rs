@@ -71,7 +71,7 @@ fn drawn(call: &Call, dialog: &Dialog, error: Option<&ApiError>) -> Response {
 
 /// Whether the form showed something that is no longer so: then only a fresh one can act.
 fn is_of_another_state(error: &ApiError) -> bool {
-    ["CHANGED", "MOVED"].contains(&error.code.as_str())
+    ["CHANGED", "MOVED", "FACT_CONFLICT"].contains(&error.code.as_str())
 }
 
 fn buttons(drawing: &Drawing<'_>, dialog: &Dialog) -> Markup {

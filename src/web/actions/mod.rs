@@ -16,6 +16,7 @@ mod hook;
 mod idea;
 pub mod idea_form;
 mod intervene;
+mod memory;
 mod merge;
 mod operations;
 pub mod shown;
@@ -92,6 +93,7 @@ fn actions() -> impl Iterator<Item = &'static Action> {
         hook::ACTIONS,
         checkpoint::ACTIONS,
         intervene::ACTIONS,
+        memory::ACTIONS,
     ];
     all.into_iter().flatten()
 }

@@ -34,6 +34,7 @@ static STYLE: LazyLock<Asset> = LazyLock::new(|| {
         include_str!("own-checkpoints.css"),
         include_str!("own-ideas.css"),
         include_str!("own-log.css"),
+        include_str!("own-memory.css"),
         include_str!("own-time.css"),
     ];
     asset(
@@ -137,6 +138,7 @@ pub fn scripts(place: Place) -> impl Iterator<Item = String> {
         | Place::Report
         | Place::Cost
         | Place::Learnings
+        | Place::Memory
         | Place::Hooks
         | Place::Settings
         | Place::Elsewhere

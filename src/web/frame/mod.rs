@@ -48,6 +48,7 @@ pub struct FrameView {
     train: usize,
     checkpoints: usize,
     learnings: usize,
+    facts: usize,
     spent_today: Option<String>,
     budget_today: Option<String>,
     checkpoint: Option<CheckpointName>,
@@ -80,6 +81,7 @@ impl FrameView {
             train: state.queue.len(),
             checkpoints: state.checkpoints.len(),
             learnings: state.learnings.len(),
+            facts: view::memory::fact_count(state),
             spent_today: today.and_then(|used| crate::web::parts::dollars(&view::used(used))),
             budget_today: budget.map(|budget| format!("${:.2}", budget.dollars())),
             checkpoint: state
@@ -444,6 +446,7 @@ fn navigation(drawing: &Drawing<'_>, here: Place, view: &FrameView) -> Markup {
         ],
         vec![
             (Place::Learnings, "learnings", "Learnings", view.learnings),
+            (Place::Memory, "memory", "Memory", view.facts),
             (Place::Hooks, "hooks", "Hooks", 0),
             (Place::Settings, "settings", "Settings", 0),
         ],
@@ -465,7 +468,8 @@ fn navigation(drawing: &Drawing<'_>, here: Place, view: &FrameView) -> Markup {
         | Touched::AGENTS
         | Touched::TRAIN
         | Touched::CHECKPOINTS
-        | Touched::LEARNINGS;
+        | Touched::LEARNINGS
+        | Touched::MEMORY;
     html! {
         nav .side aria-label="Pages" { (drawing.fragment("f-nav", touched, &lists)) }
     }

@@ -7,6 +7,7 @@ pub mod asked;
 pub mod checkpoints;
 mod error;
 mod ideas;
+pub mod memory;
 mod needs;
 mod overview;
 mod past;
@@ -67,6 +68,10 @@ pub enum Route {
     Cost,
     /// What agents found out.
     Learnings,
+    /// The memory that agents share: facts and notes.
+    Memory,
+    /// One fact.
+    Fact(String),
     /// All hooks.
     Hooks,
     /// One hook.
@@ -95,6 +100,8 @@ impl Route {
             ["report"] => Self::Report,
             ["cost"] => Self::Cost,
             ["learnings"] => Self::Learnings,
+            ["memory"] => Self::Memory,
+            ["memory", key] => Self::Fact(key.to_owned()),
             ["hooks"] => Self::Hooks,
             ["hooks", name] => Self::Hook(name.to_owned()),
             ["settings"] => Self::Settings,
@@ -119,6 +126,8 @@ impl Route {
             Self::Report => Box::new(past::report::load(asked).await?),
             Self::Cost => Box::new(past::cost::load(asked).await?),
             Self::Learnings => Box::new(swarm::learnings::load(asked).await?),
+            Self::Memory => Box::new(memory::load(asked).await?),
+            Self::Fact(key) => Box::new(memory::fact::load(asked, key).await?),
             Self::Hooks => Box::new(swarm::hooks::load(asked).await?),
             Self::Hook(name) => Box::new(swarm::hook::load(asked, name).await?),
             Self::Settings => Box::new(swarm::settings::load(asked).await?),

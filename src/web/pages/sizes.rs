@@ -41,6 +41,7 @@ const PAGES: &[&str] = &[
     "report",
     "cost",
     "learnings",
+    "memory",
     "hooks",
     "settings",
 ];

@@ -23,10 +23,11 @@ pub(super) fn beside(document: &str, name: &str) -> usize {
     count.map_or(0, |count| count.parse().unwrap())
 }
 
-/// The `status` of the API.
-async fn status(world: &World) -> Value {
+/// What the API answers at this address.
+async fn told(world: &World, address: &str) -> Value {
     let service = TowerToHyperService::new(crate::api::router(world.site.api.clone()));
-    let request = Request::get("/api/v1/status").body(Body::empty()).unwrap();
+    let address = format!("/api/v1/{address}");
+    let request = Request::get(address).body(Body::empty()).unwrap();
     let answer = service.call(request).await.unwrap();
     assert_eq!(answer.status(), 200);
     let bytes = answer.into_body().collect().await.unwrap().to_bytes();
@@ -101,12 +102,15 @@ async fn page_and_api_tell_the_same_counts() {
         for seq in seqs {
             let what = format!("seed {seed}, event {seq}");
             world.go_to(seq).await;
-            let (page, status) = (world.page("").await, status(&world).await);
+            let (page, status) = (world.page("").await, told(&world, "status").await);
             page_and_api(&page, &status, &what);
             let (checkpoints, learnings) =
                 world.read(|state| (state.checkpoints.len(), view::learnings(state).len()));
             assert_eq!(beside(&page, "Checkpoints"), checkpoints, "{what}");
             assert_eq!(beside(&page, "Learnings"), learnings, "{what}");
+            let facts = told(&world, "memory/facts").await;
+            let facts = facts.as_array().unwrap().len();
+            assert_eq!(beside(&page, "Memory"), facts, "{what}");
             looked_at += 1;
         }
     }

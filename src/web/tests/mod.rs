@@ -33,7 +33,9 @@ use crate::domain::event::Event;
 use crate::domain::evolve::evolve;
 use crate::domain::ids::CheckpointName;
 use crate::domain::state::State;
+use crate::domain::testkit::memories::remember;
 use crate::domain::testkit::people;
+use crate::domain::testkit::scenario::fold;
 use crate::domain::testkit::sim::Sim;
 use crate::domain::time::Timestamp;
 use crate::view::{MergeDiff, TargetNow};
@@ -226,6 +228,9 @@ fn addresses(state: &State) -> Vec<String> {
         "cost",
         "cost?by=idea",
         "learnings",
+        "memory",
+        "memory?status=contradicted",
+        "memory?q=api+tokens&note=tasks/auth.md",
         "hooks",
         "settings",
     ];
@@ -237,6 +242,8 @@ fn addresses(state: &State) -> Vec<String> {
         let tabs = ["changes", "output", "history", "prompt"];
         all.extend(tabs.map(|tab| format!("ideas/{id}?tab={tab}")));
     }
+    let facts = state.facts.iter().take(3);
+    all.extend(facts.map(|(key, _)| format!("memory/{key}")));
     let hooks = state.hooks_last.keys().take(3);
     all.extend(hooks.map(|hook| format!("hooks/{hook}")));
     let agents = state.agents.keys().take(2);
@@ -257,7 +264,8 @@ fn numbers(seed: u64) -> impl Iterator<Item = u64> {
     })
 }
 
-/// The log of a random life; in every other one people intervene all the time.
+/// The log of a random life; in every other one people intervene all the time. At its end people
+/// and agents use the memory.
 fn life(seed: u64, length: usize) -> Vec<(Timestamp, Event)> {
     let choices = numbers(seed).take(length);
     let choices = choices.map(|number| u16::try_from(number >> 48).unwrap());
@@ -265,7 +273,9 @@ fn life(seed: u64, length: usize) -> Vec<(Timestamp, Event)> {
     let ask_for = people[usize::try_from(seed % 2).unwrap()];
     let mut sim = Sim::with_people(choices.collect(), ask_for);
     sim.live();
-    std::mem::take(&mut sim.log)
+    let mut log = std::mem::take(&mut sim.log);
+    log.extend(remember(&fold(&log)));
+    log
 }
 
 /// What is between two texts.

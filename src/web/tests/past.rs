@@ -38,6 +38,7 @@ fn shows(page: &str, state: &State, what: &str) {
         ("Merge train", state.queue.len()),
         ("Checkpoints", state.checkpoints.len()),
         ("Learnings", state.learnings.len()),
+        ("Memory", crate::view::memory::fact_count(state)),
     ] {
         assert_eq!(beside(page, name), count, "{what}: {name}");
     }

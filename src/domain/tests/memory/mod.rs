@@ -116,6 +116,7 @@ fn ask(s: &mut Scenario, by: &Author, command: MemoryCommand) -> Result<Decided,
 }
 
 /// This is asked for, and it is possible.
+#[expect(clippy::needless_pass_by_value, reason = "a story is made of values")]
 fn by(s: &mut Scenario, author: &Author, command: MemoryCommand) {
     if let Err(why) = ask(s, author, command.clone()) {
         panic!("{command:?} is refused: {why}");

@@ -27,6 +27,7 @@ use crate::domain::command::Command;
 use crate::domain::decide;
 use crate::domain::evolve::evolve;
 use crate::domain::ids::CheckpointName;
+use crate::domain::request::OperationId;
 use crate::domain::state::State;
 use crate::domain::testkit::Scenario;
 use crate::domain::time::Timestamp;
@@ -98,10 +99,21 @@ impl Control for Levers {
     }
 }
 
+/// What was asked of the daemon.
+#[derive(Default)]
+struct Noted {
+    commands: Vec<Command>,
+    operations: Vec<Option<OperationId>>,
+}
+
 /// Carries commands out as the daemon does, and notes them.
-async fn act(mut seat: Seat, mut state: State, log: Arc<Memory>, noted: Arc<Mutex<Vec<Command>>>) {
-    while let Some((command, answer)) = seat.next().await {
-        noted.lock().unwrap().push(command.clone());
+async fn act(mut seat: Seat, mut state: State, log: Arc<Memory>, noted: Arc<Mutex<Noted>>) {
+    while let Some((request, answer)) = seat.next_request().await {
+        let command = request.command;
+        let mut all = noted.lock().unwrap();
+        all.commands.push(command.clone());
+        all.operations.push(request.operation);
+        drop(all);
         let ts = Timestamp::from_millis(state.swarm.last_event_at.millis() + 1);
         let result = decide::command(&state, &command, ts).map(|events| {
             let mut records = Vec::new();
@@ -129,7 +141,7 @@ pub(super) struct World {
     handle: Handle,
     log: Arc<Memory>,
     pub(super) levers: Arc<Levers>,
-    noted: Arc<Mutex<Vec<Command>>>,
+    noted: Arc<Mutex<Noted>>,
     access: Arc<Access>,
     router: Router,
     session: String,
@@ -201,7 +213,7 @@ impl World {
             first: state.clone(),
             records: Mutex::default(),
         });
-        let noted = Arc::new(Mutex::default());
+        let noted = Arc::new(Mutex::<Noted>::default());
         tokio::spawn(act(seat, state, Arc::clone(&log), Arc::clone(&noted)));
         let access = Arc::new(Access::open(dir.path(), 7420).unwrap());
         let link = access.link();
@@ -257,7 +269,17 @@ impl World {
 
     /// The commands since the last call.
     pub(super) fn commands(&self) -> Vec<Command> {
-        std::mem::take(&mut self.noted.lock().unwrap())
+        std::mem::take(&mut self.noted.lock().unwrap().commands)
+    }
+
+    /// The operations that all requests named.
+    pub(super) fn operations(&self) -> Vec<Option<OperationId>> {
+        self.noted.lock().unwrap().operations.clone()
+    }
+
+    /// The path of a page or an action, as forms name it.
+    pub(super) fn path(&self, page: &str) -> String {
+        format!("{}/{page}", self.access.path())
     }
 
     pub(super) fn read<T>(&self, read: impl FnOnce(&State) -> T) -> T {

@@ -2,6 +2,7 @@
 
 mod dialogs;
 mod kit;
+mod memory;
 mod once;
 mod stale;
 

@@ -88,7 +88,11 @@ pub async fn load(asked: &Asked<'_>) -> Result<View, WebError> {
 }
 
 /// The events after `after` and before `upto`: from memory if they are there.
-async fn read(asked: &Asked<'_>, after: u64, upto: u64) -> Result<Vec<Arc<Journaled>>, WebError> {
+pub async fn read(
+    asked: &Asked<'_>,
+    after: u64,
+    upto: u64,
+) -> Result<Vec<Arc<Journaled>>, WebError> {
     let count = usize::try_from(upto.saturating_sub(after + 1)).unwrap_or(usize::MAX);
     if let Some(events) = asked.site.api.handle.recent_after(after, count) {
         return Ok(events);

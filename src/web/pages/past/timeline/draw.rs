@@ -378,7 +378,8 @@ pub fn story(drawing: &Drawing<'_>, told: &Told) -> Markup {
     }
 }
 
-fn tone(tone: Tone) -> (&'static str, &'static str) {
+/// The mark of an event and its colour.
+pub fn tone(tone: Tone) -> (&'static str, &'static str) {
     match tone {
         Tone::Good => ("okc", "ok"),
         Tone::Bad => ("x", "bad"),
