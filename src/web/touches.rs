@@ -199,8 +199,9 @@ fn of_kind(event: &Event) -> Touched {
         | Event::FactDisputed(_)
         | Event::FactPinned(_)
         | Event::NotePut(_)
-        | Event::NotesDropped(_)
-        | Event::MemoryShown(_) => SWARM | Touched::MEMORY,
+        | Event::NotesDropped(_) => SWARM | Touched::MEMORY,
+        // The list of events alone shows it.
+        Event::MemoryShown(_) => SWARM,
     }
 }
 

@@ -17,8 +17,8 @@ pub enum Found {
     Commit(Oid, IdeaId, String),
 }
 
-/// Ideas, agents, facts and commits that contain every word, at most `limit` of each kind. Of ideas, the
-/// newest come first, after one whose id is the text.
+/// Ideas, agents, facts and commits that contain every word, at most `limit` of each kind. Of
+/// ideas, the newest come first, after one whose id is the text.
 pub fn search(state: &State, text: &str, limit: usize) -> Vec<Found> {
     let text = text.trim().to_lowercase();
     let words: Vec<&str> = text.split_whitespace().collect();

@@ -1,7 +1,7 @@
 //! Actions on facts of the memory: write, confirm, dispute, pin, retract.
 //!
-//! Invariant: each form names the version that it was drawn at. If the fact has another one, nothing
-//! is done, and a fresh form shows what is there now.
+//! Invariant: each form names the version that it was drawn at. If the fact has another one,
+//! nothing is done, and a fresh form shows what is there now.
 
 use futures_util::FutureExt as _;
 use maud::{Markup, html};

@@ -2,6 +2,7 @@
 //!
 //! Invariant: its counts come from the same views as the command line's.
 
+mod navigation;
 mod past;
 mod shortcuts;
 
@@ -161,7 +162,7 @@ pub fn document(drawing: &Drawing<'_>, page: &Page, view: &FrameView) -> Markup 
                 (PreEscaped(ICONS))
                 a .skip href="#main" { "Skip to content" }
                 (header(drawing, view))
-                (navigation(drawing, page.place, view))
+                (navigation::navigation(drawing, page.place, view))
                 main #main tabindex="-1" {
                     (past::bar(drawing, view))
                     (connection(drawing))
@@ -422,56 +423,6 @@ fn acts(drawing: &Drawing<'_>, view: &FrameView) -> Markup {
         (drawing.ask("ideas/add", "b", &html! {
             (icon("plus")) span .hide-s { "Add idea" }
         }))
-    }
-}
-
-fn navigation(drawing: &Drawing<'_>, here: Place, view: &FrameView) -> Markup {
-    let groups = [
-        vec![
-            (Place::Overview, "", "Overview", view.needs),
-            (Place::Ideas, "ideas", "Ideas", view.ideas),
-            (Place::Agents, "agents", "Agents", view.agents),
-            (Place::Train, "train", "Merge train", view.train),
-        ],
-        vec![
-            (Place::Timeline, "timeline", "Timeline", 0),
-            (
-                Place::Checkpoints,
-                "checkpoints",
-                "Checkpoints",
-                view.checkpoints,
-            ),
-            (Place::Report, "report", "Night report", 0),
-            (Place::Cost, "cost", "Cost", 0),
-        ],
-        vec![
-            (Place::Learnings, "learnings", "Learnings", view.learnings),
-            (Place::Memory, "memory", "Memory", view.facts),
-            (Place::Hooks, "hooks", "Hooks", 0),
-            (Place::Settings, "settings", "Settings", 0),
-        ],
-    ];
-    let lists = html! {
-        @for group in &groups {
-            ul { @for (place, path, name, count) in group {
-                li { a href=(drawing.link(path)) aria-current=[(*place == here).then_some("page")] {
-                    (name)
-                    @if *count > 0 {
-                        i class=[(*place == Place::Overview).then_some("c-wait")] { (count) }
-                    }
-                } }
-            } }
-        }
-    };
-    let touched = Touched::NEEDS
-        | Touched::IDEAS
-        | Touched::AGENTS
-        | Touched::TRAIN
-        | Touched::CHECKPOINTS
-        | Touched::LEARNINGS
-        | Touched::MEMORY;
-    html! {
-        nav .side aria-label="Pages" { (drawing.fragment("f-nav", touched, &lists)) }
     }
 }
 

@@ -30,6 +30,7 @@ const STEPS: &[&str] = &[
     "hookStarted",
     "iterationJudged",
     "mergeBuilt",
+    "memoryShown",
     "mergeConflicted",
     "needArose",
     "needSettled",

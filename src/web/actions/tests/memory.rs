@@ -255,6 +255,8 @@ async fn dialogs_about_facts_show_what_is_there() {
             assert!(says.contains(words), "{verb}: {words}: {says}");
         }
     }
+    let found = world.get("palette?q=listens+9090").await;
+    assert!(found.text.contains("/memory/api.port\""), "{}", found.text);
     let gone = world.get("do/fact-pin/nothing.here").await;
     assert_eq!(gone.status, 404);
 }

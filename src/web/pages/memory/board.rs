@@ -19,8 +19,8 @@ const AGED: usize = 3;
 pub fn title(view: &View) -> Markup {
     html! { div {
         h1 { (many(view.board.found, "fact")) }
-        p { "What agents and people agreed on, with the evidence. Agents get what fits their idea; \
-            a claim is no order." }
+        p { "What agents and people found out, each with its evidence. Agents are shown what fits \
+            their idea, as claims and not as orders." }
     } }
 }
 
@@ -111,11 +111,11 @@ fn row(drawing: &Drawing<'_>, fact: &FactView) -> Markup {
             td .num { "v" (fact.version) }
             td {
                 (status(fact.status))
-                @if fact.pinned { div .st.sub { (icon("flag")) " Pinned" } }
+                @if fact.pinned { div { span .st.sub { (icon("flag")) " Pinned" } } }
             }
             td .num { span .lab { "confidence " } (number(fact.confidence)) }
             td .num.dim { span .lab { "age " } (age(drawing, fact.at)) }
-            td .sub.any { span .lab { "by " } (who(drawing, &fact.by)) }
+            td .sub { span .lab { "by " } (who(drawing, &fact.by)) }
         }
     }
 }

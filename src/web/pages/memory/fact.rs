@@ -123,7 +123,7 @@ fn value(drawing: &Drawing<'_>, view: &View) -> Markup {
                 @if fact.pinned { span .st { (icon("flag")) " Pinned" } }
                 span .dim { "version " (fact.version) }
             }
-            p .lead.any { (fact.value) }
+            p .lead.any { b { (fact.value) } }
             @if let Some(why) = &fact.why { p .sub.any { "Why: " (why) } }
             @if !fact.aged.is_empty() { (board::aged(&fact.aged)) }
             @if let Some(retracted) = &fact.retracted {
@@ -178,7 +178,7 @@ fn history(drawing: &Drawing<'_>, view: &View) -> Markup {
             @if shown.is_empty() { p .sub { "This is its first value." } } @else {
                 div .card.clip { table .stackable.board {
                     thead { tr {
-                        th .num { "Version" } th { "Value" } th .num { "Age" } th { "Who" }
+                        th { "Version" } th { "Value" } th .num { "Age" } th { "Who" }
                     } }
                     tbody { @for old in shown { (earlier(drawing, old)) } }
                 } }
@@ -194,15 +194,15 @@ fn history(drawing: &Drawing<'_>, view: &View) -> Markup {
 fn earlier(drawing: &Drawing<'_>, old: &OldValueView) -> Markup {
     html! {
         tr {
-            td .num { "v" (old.version) }
+            td .nw { "v" (old.version) }
             td .full.any {
                 (old.value)
                 @if old.claim {
-                    div .st.sub { (icon("x")) " a claim that lost" }
+                    div { span .st.sub { (icon("x")) " a claim that lost" } }
                 }
             }
             td .num.dim { span .lab { "age " } (age(drawing, old.at)) }
-            td .sub.any { span .lab { "by " } (who(drawing, &old.by)) }
+            td .sub { span .lab { "by " } (who(drawing, &old.by)) }
         }
     }
 }

@@ -1,4 +1,5 @@
-//! What happened to the memory last.
+//! What happened to the memory last. What agents were shown of it is not among this: every prompt
+//! would be.
 //!
 //! Invariant: a request reads a bounded part of the log. An event about the memory names its author
 //! itself, so it needs no event before it.
@@ -6,6 +7,7 @@
 use maud::{Markup, html};
 
 use super::event_link;
+use crate::domain::event::Event;
 use crate::view::history::{Told, told};
 use crate::view::memory::MEMORY_KINDS;
 use crate::web::document::Drawing;
@@ -28,7 +30,10 @@ pub async fn load(asked: &Asked<'_>) -> Result<Vec<Told>, WebError> {
         let from = upto.saturating_sub(count).max(1);
         let read = events::read(asked, from - 1, upto).await?;
         let read = read.iter().rev().filter(|one| one.seq < upto);
-        let about = read.filter(|one| MEMORY_KINDS.contains(&one.event.kind()));
+        let about = read.filter(|one| {
+            let is_prompt = matches!(one.event, Event::MemoryShown(_));
+            !is_prompt && MEMORY_KINDS.contains(&one.event.kind())
+        });
         newest.extend(about.map(|one| told(one.seq, one.ts, &one.event, |_| None)));
         upto = from;
         if newest.len() >= SHOWN || upto == 1 {

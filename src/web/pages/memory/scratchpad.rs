@@ -76,7 +76,7 @@ impl Scratchpad {
                 }
                 td .full.any { (note.title) }
                 td .num.dim { span .lab { "age " } (age(drawing, note.updated_at)) }
-                td .sub.any { span .lab { "by " } (who(drawing, &note.by)) }
+                td .sub { span .lab { "by " } (who(drawing, &note.by)) }
                 td .sub { (expiry(drawing, note.expires_at)) }
             }
         }

@@ -97,7 +97,8 @@ fn row(drawing: &Drawing<'_>, one: &LearningView) -> Markup {
         tr #{ "learning-" (one.id) } {
             td .full.learned { (one.content) }
             td .sub {
-                @if one.scope == "global" { "all agents" } @else if let Some(profile) = &one.profile { "profile " (profile) }
+                @if one.scope == "global" { "all agents" }
+                @else if let Some(profile) = &one.profile { "profile " (profile) }
             }
             td .sub {
                 ul { @for one in open { li { (source(one)) } } }
