@@ -18,7 +18,7 @@ use crate::domain::decide::unknown_checkpoint;
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId, Oid};
 use crate::domain::settings::Mode;
 use crate::domain::state::checkpoint::{Checkpoint, IdeaThen, unfinished};
-use crate::domain::state::{Idea, IdeaStatus, State};
+use crate::domain::state::{Attempt, Ending, Idea, IdeaStatus, State};
 use crate::git::{GitError, Repo};
 
 /// `rollback --dry-run --json`.
@@ -259,7 +259,7 @@ fn stopped(state: &State) -> Vec<Stopped> {
 
 fn reverted(state: &State, then: &BTreeMap<IdeaId, IdeaThen>) -> Vec<Reverted> {
     let each = state.ideas.iter().filter_map(|(id, idea)| {
-        let to = status_then(id, idea, then);
+        let to = status_then(state, id, idea, then);
         (to != idea.status).then(|| Reverted {
             id: id.clone(),
             from: idea.status,
@@ -269,10 +269,17 @@ fn reverted(state: &State, then: &BTreeMap<IdeaId, IdeaThen>) -> Vec<Reverted> {
     each.collect()
 }
 
-fn status_then(id: &IdeaId, idea: &Idea, then: &BTreeMap<IdeaId, IdeaThen>) -> IdeaStatus {
+fn status_then(
+    state: &State,
+    id: &IdeaId,
+    idea: &Idea,
+    then: &BTreeMap<IdeaId, IdeaThen>,
+) -> IdeaStatus {
+    let is_ending = |(_, attempt): (_, &Attempt)| attempt.ending == Some(Ending::Cancelled);
     match then.get(id) {
         Some(then) => then.status,
         // It came later.
+        None if state.attempt_at(id).is_some_and(is_ending) => IdeaStatus::Cancelled,
         None if idea.status == IdeaStatus::Done => IdeaStatus::Pending,
         None => idea.status.without_attempt(),
     }
@@ -283,7 +290,7 @@ fn starting(state: &State, then: &BTreeMap<IdeaId, IdeaThen>) -> Vec<IdeaId> {
         return Vec::new();
     }
     let pending = |(id, idea): &(&IdeaId, &Idea)| {
-        !idea.held && status_then(id, idea, then) == IdeaStatus::Pending
+        !idea.held && status_then(state, id, idea, then) == IdeaStatus::Pending
     };
     let pending = state.ideas.iter().filter(pending);
     pending.map(|(id, _)| id.clone()).collect()

@@ -87,7 +87,7 @@ fn shown() -> MemoryShown {
             reference: "api.port".into(),
             version: 2,
         }],
-        fresh: true,
+        fresh: false,
         held: false,
     }
 }
