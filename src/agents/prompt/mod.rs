@@ -284,10 +284,10 @@ reach them with these commands, or with the tools of the server `swarm` if your 
 
 - Look before you search the code for long: `\"$SWARM_BIN\" memory search WORDS`, `\"$SWARM_BIN\" \
 memory get KEY`.
-- Share what would have saved you time: `\"$SWARM_BIN\" memory learn \"[api.port] The API listens on \
-8080\" --path src/api.rs`. The key in brackets makes it a fact.
-- Correct a fact that is wrong: `\"$SWARM_BIN\" memory cas KEY VERSION VALUE`, with the version that \
-you saw. If it was changed meanwhile, the answer names the new value.
+- Share what would have saved you time: `\"$SWARM_BIN\" memory learn \"[api.port] The API listens \
+on 8080\" --path src/api.rs`. The key in brackets makes it a fact.
+- Correct a fact that is wrong: `\"$SWARM_BIN\" memory cas KEY VERSION VALUE`, with the version \
+that you saw. If it was changed meanwhile, the answer names the new value.
 
 ";
 

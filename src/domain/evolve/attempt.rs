@@ -91,9 +91,7 @@ fn begin_attempt(claimed: &IdeaClaimed, kept: Option<Box<Kept>>, at: Timestamp) 
         messages: kept
             .as_deref()
             .map_or_else(Vec::new, |kept| kept.messages.clone()),
-        heard: kept
-            .as_deref()
-            .map_or_else(Vec::new, |kept| heard_before(kept, at)),
+        heard: heard_before(kept.as_deref(), at),
         text: None,
         kept,
         told: Vec::new(),
@@ -115,7 +113,10 @@ fn begin_attempt(claimed: &IdeaClaimed, kept: Option<Box<Kept>>, at: Timestamp) 
 }
 
 /// Messages waiting for the first prompt. A checkpoint keeps only their texts.
-fn heard_before(kept: &Kept, at: Timestamp) -> Vec<Message> {
+fn heard_before(kept: Option<&Kept>, at: Timestamp) -> Vec<Message> {
+    let Some(kept) = kept else {
+        return Vec::new();
+    };
     if kept.said.len() == kept.messages.len() {
         return kept.said.clone();
     }

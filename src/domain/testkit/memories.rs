@@ -25,17 +25,18 @@ pub(crate) fn remember(state: &State) -> Vec<(Timestamp, Event)> {
         log: Vec::new(),
     };
     story.ask(&person, write("api.port", None, "The API listens on 8080"));
-    story.ask(&own, confirm("api.port", 1));
+    story.ask(&own, confirm("api.port", story.version("api.port")));
+    let other = "The API listens on 9090";
     story.ask(
         &agent,
-        dispute("api.port", 1, Some("The API listens on 9090")),
+        dispute("api.port", story.version("api.port"), Some(other)),
     );
     story.ask(
         &person,
-        write("api.port", Some(2), "The API listens on 9090"),
+        write("api.port", Some(story.version("api.port")), other),
     );
     story.ask(&person, pin("api.port"));
-    story.ask(&own, dispute("api.port", 3, None));
+    story.ask(&own, dispute("api.port", story.version("api.port"), None));
     story.ask(&person, learn("[db.url] DB_URL is required"));
     story.ask(&own, learn("[db.url] DB_URL has a default"));
     story.shown(&agent);
@@ -86,6 +87,11 @@ impl Story {
         }
     }
 
+    /// The version of a fact that is there.
+    fn version(&self, fact: &str) -> u64 {
+        self.state.facts.get(&key(fact)).unwrap().version
+    }
+
     fn happens(&mut self, now: Timestamp, event: Event) {
         let seq = self.state.seq + 1;
         evolve(&mut self.state, seq, now, &event);
@@ -102,7 +108,7 @@ impl Story {
             run: run.clone(),
             items: vec![ShownItem {
                 reference: "api.port".into(),
-                version: 3,
+                version: self.version("api.port"),
             }],
             fresh: false,
             held: false,

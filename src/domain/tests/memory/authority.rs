@@ -65,7 +65,7 @@ fn agents_add_ideas_only_if_the_configuration_says_so() {
     let one = author(&s, 1);
     let add = || Command::AddIdea(new_idea("more"));
     let why = request(&mut s, &one, add()).unwrap_err();
-    assert_snapshot!(why, @"
+    assert_snapshot!(why, @r"
     NOT_FOR_AGENTS: this needs a person: ed-001 (idea-001) may not do it
     a person can allow it: swarm config set agents.mayAddIdeas true | ask a person: `<swarm>NEEDS_HUMAN:question</swarm>`
     ");

@@ -13,7 +13,7 @@ fn a_claim_about_a_new_key_becomes_a_fact() {
     let mut s = at_work(1);
     let one = author(&s, 1);
     by(&mut s, &one, learn("[api.port]  The API   listens on 8080"));
-    assert_snapshot!(shown(&s, "api.port"), @"v1 active: The API listens on 8080 by ed-001 (idea-001) (1)");
+    assert_snapshot!(shown(&s, "api.port"), @r"v1 active: The API listens on 8080 by ed-001 (idea-001) (1)");
     let learning = s.state.learnings.get("learning-001").unwrap();
     assert_eq!(learning.content, "The API listens on 8080");
     assert_eq!(learning.key, Some(key("api.port")));
@@ -28,7 +28,7 @@ fn a_claim_with_the_same_normal_form_is_evidence_once_for_each_agent() {
     by(&mut s, &two, learn("[api.port] the api  LISTENS on 8080"));
     by(&mut s, &two, learn("[api.port] the api LISTENS on 8080"));
     by(&mut s, &one, confirm("api.port", 1));
-    assert_snapshot!(shown(&s, "api.port"), @"v1 active: The API listens on 8080 by ed-001 (idea-001) (2)");
+    assert_snapshot!(shown(&s, "api.port"), @r"v1 active: The API listens on 8080 by ed-001 (idea-001) (2)");
     assert_eq!(s.state.learnings.len(), 1);
     let learning = s.state.learnings.get("learning-001").unwrap();
     assert_eq!(learning.evidence.count, 2);
@@ -149,7 +149,7 @@ fn a_local_learning_with_a_key_is_refused() {
     });
     let one = author(&s, 1);
     let why = refused(&mut s, &one, command);
-    assert_snapshot!(why, @"KEY_INVALID: a fact is for all agents, so a learning with a key cannot be local");
+    assert_snapshot!(why, @r"KEY_INVALID: a fact is for all agents, so a learning with a key cannot be local");
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn evidence_names_events_and_learnings_that_exist() {
     };
     let next = (learned + 1).to_string();
     let why = refused(&mut s, &one, with(&["learning-009"]));
-    assert_snapshot!(why, @"EVIDENCE_UNKNOWN: there is no learning `learning-009` to refer to as evidence");
+    assert_snapshot!(why, @r"EVIDENCE_UNKNOWN: there is no learning `learning-009` to refer to as evidence");
     for bad in ["0", next.as_str()] {
         let why = refused(&mut s, &one, with(&[bad]));
         assert_eq!(

@@ -164,7 +164,7 @@ fn everything_that_an_agent_alone_supports_is_taken_back_at_once() {
     s.quietly();
     // Another agent said the first sentence too, about another fact.
     by(&mut s, &PERSON, retract(Retracted::Agent(agent(1))));
-    assert_snapshot!(s.then(), @"
+    assert_snapshot!(s.then(), @r"
     memoryRetracted {by: {kind: person}, claims: [{claim: c1, key: c}], facts: [a], learnings: [learning-002]}
     ");
     assert_snapshot!(shown(&s, "c"), @"
