@@ -115,7 +115,12 @@ fn of_kind(event: &Event) -> Touched {
             SWARM | Touched::TRAIN | Touched::CHECKPOINTS | Touched::MEMORY
         }
         Event::SettingsLoaded(_) | Event::ModeSet(_) => {
-            SWARM | Touched::SETTINGS | Touched::TRAIN | Touched::COST | Touched::IDEAS
+            SWARM
+                | Touched::SETTINGS
+                | Touched::TRAIN
+                | Touched::COST
+                | Touched::IDEAS
+                | Touched::TIMELINE
         }
         Event::IdeaAdded(_)
         | Event::IdeaEdited(_)
@@ -161,10 +166,11 @@ fn of_kind(event: &Event) -> Touched {
         | Event::AccountTried(_)
         | Event::AccountFreed(_)
         | Event::BudgetReached(_) => SWARM | Touched::AGENTS | Touched::COST | Touched::TIMELINE,
+        // An approval is what `undo` takes back from now on, not an earlier rollback.
+        Event::MergeApproved(_) => SWARM | MERGE | Touched::AGENTS | Touched::CHECKPOINTS,
         Event::MergeQueued(_)
         | Event::MergeMoved(_)
         | Event::MergeReleased(_)
-        | Event::MergeApproved(_)
         | Event::ApprovalWithdrawn(_)
         | Event::MergeRejected(_)
         | Event::MergeBuilt(_)
@@ -192,7 +198,9 @@ fn of_kind(event: &Event) -> Touched {
         | Event::HookFinished(_)
         | Event::HookTimedOut(_)
         | Event::HookApproved(_) => SWARM | Touched::HOOKS | Touched::TRAIN,
-        Event::Learned(_) => SWARM | Touched::LEARNINGS | Touched::MEMORY | Touched::REPORT,
+        Event::Learned(_) => {
+            SWARM | Touched::LEARNINGS | Touched::MEMORY | Touched::REPORT | Touched::TIMELINE
+        }
         Event::MemoryRetracted(_) => SWARM | Touched::LEARNINGS | Touched::MEMORY,
         Event::FactWritten(_)
         | Event::FactConfirmed(_)

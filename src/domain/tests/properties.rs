@@ -173,7 +173,7 @@ fn lives_with_many_interventions_hold_redirects_of_every_kind() {
 #[test]
 fn the_simulated_lives_hold_limits_conversations_and_budgets_of_every_kind() {
     let mut found: BTreeMap<&str, u32> = BTreeMap::new();
-    for seed in 1..=400 {
+    for seed in 1..=1_000 {
         let mut sim = Sim::new(choices(seed));
         sim.live();
         sim.attend_to();
