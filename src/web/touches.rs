@@ -74,8 +74,10 @@ pub fn touches(event: &Event) -> Touched {
 }
 
 fn of_kind(event: &Event) -> Touched {
-    // Most of these events owe a call to a hook, which the hooks' page counts.
-    const SWARM: Touched = Touched(Touched::STATUS.0 | Touched::NEEDS.0 | Touched::HOOKS.0);
+    // Most of these events owe a call to a hook, which the hooks' page counts. The timeline ends at
+    // the last event.
+    const SWARM: Touched =
+        Touched(Touched::STATUS.0 | Touched::NEEDS.0 | Touched::HOOKS.0 | Touched::TIMELINE.0);
     const WORK: Touched = Touched(Touched::AGENTS.0 | Touched::IDEAS.0 | Touched::TIMELINE.0);
     const MERGE: Touched =
         Touched(Touched::TRAIN.0 | Touched::IDEAS.0 | Touched::NEEDS.0 | Touched::TIMELINE.0);
@@ -115,12 +117,7 @@ fn of_kind(event: &Event) -> Touched {
             SWARM | Touched::TRAIN | Touched::CHECKPOINTS | Touched::MEMORY
         }
         Event::SettingsLoaded(_) | Event::ModeSet(_) => {
-            SWARM
-                | Touched::SETTINGS
-                | Touched::TRAIN
-                | Touched::COST
-                | Touched::IDEAS
-                | Touched::TIMELINE
+            SWARM | Touched::SETTINGS | Touched::TRAIN | Touched::COST | Touched::IDEAS
         }
         Event::IdeaAdded(_)
         | Event::IdeaEdited(_)
@@ -198,9 +195,7 @@ fn of_kind(event: &Event) -> Touched {
         | Event::HookFinished(_)
         | Event::HookTimedOut(_)
         | Event::HookApproved(_) => SWARM | Touched::HOOKS | Touched::TRAIN,
-        Event::Learned(_) => {
-            SWARM | Touched::LEARNINGS | Touched::MEMORY | Touched::REPORT | Touched::TIMELINE
-        }
+        Event::Learned(_) => SWARM | Touched::LEARNINGS | Touched::MEMORY | Touched::REPORT,
         Event::MemoryRetracted(_) => SWARM | Touched::LEARNINGS | Touched::MEMORY,
         Event::FactWritten(_)
         | Event::FactConfirmed(_)

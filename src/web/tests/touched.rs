@@ -10,16 +10,18 @@ use crate::view::describe::KINDS;
 use crate::web::touches::{Touched, touches};
 
 /// Events of a kind that are looked at, each in another life.
-const OF_A_KIND: usize = 4;
+const OF_A_KIND: usize = 10;
 
 /// Kinds that show nothing by themselves but in the list of events: another event follows that
 /// does.
 const STEPS: &[&str] = &[
     "accountTried",
     "attemptSealed",
+    "baselinePassed",
     "baselineReady",
     "baselineStarted",
     "conflictLaidOut",
+    "conflictSettled",
     "effectFinished",
     "endingAsked",
     "gatePassed",
@@ -29,8 +31,8 @@ const STEPS: &[&str] = &[
     "hookOwed",
     "hookStarted",
     "iterationJudged",
-    "mergeBuilt",
     "memoryShown",
+    "mergeBuilt",
     "mergeConflicted",
     "needArose",
     "needSettled",
@@ -38,9 +40,11 @@ const STEPS: &[&str] = &[
     "nightEnded",
     "noticeDelivered",
     "noticeFailed",
+    "rollbackPlanned",
     "roomAwaited",
     "setupPassed",
     "signalSeen",
+    "taskSet",
     "verifyReady",
     "verifyStarted",
     "workRescued",
