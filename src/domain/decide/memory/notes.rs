@@ -80,6 +80,7 @@ fn text(content: &str) -> Result<String, MemoryRefusal> {
     };
     let content: String = content.replace("\r\n", "\n").chars().map(plain).collect();
     writer::check_size("note", &content, MAX_CONTENT)?;
+    writer::check_secrets("note", &content)?;
     Ok(content)
 }
 

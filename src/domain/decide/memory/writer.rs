@@ -4,6 +4,7 @@ use crate::domain::ids::{Oid, ProfileName};
 use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::memory::{Claim, Evidence, MemoryRefusal, Reference, Sources};
 use crate::domain::request::Author;
+use crate::domain::secrets;
 use crate::domain::signal::neutral;
 use crate::domain::state::{Attempt, State};
 
@@ -120,7 +121,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// A text of one harmless line, not empty and not too long.
+/// A text of one harmless line, not empty, not too long and without secrets.
 pub(super) fn line(what: &'static str, text: &str, max: usize) -> Result<String, MemoryRefusal> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let line = neutral(&words.join(" "));
@@ -128,7 +129,16 @@ pub(super) fn line(what: &'static str, text: &str, max: usize) -> Result<String,
         return Err(MemoryRefusal::Empty(what));
     }
     check_size(what, &line, max)?;
+    check_secrets(what, &line)?;
     Ok(line)
+}
+
+/// Refuses a text that holds what looks like a secret, before anything of it is logged.
+pub(super) fn check_secrets(what: &'static str, text: &str) -> Result<(), MemoryRefusal> {
+    match secrets::suspect(text) {
+        Some(rule) => Err(MemoryRefusal::SecretSuspected { what, rule }),
+        None => Ok(()),
+    }
 }
 
 /// The reason that the writer gives, as one harmless line.

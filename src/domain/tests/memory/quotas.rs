@@ -81,3 +81,21 @@ fn there_are_at_most_ten_thousand_facts() {
     }
     by(&mut s, &PERSON, write("key-1", None, "y"));
 }
+
+#[test]
+fn a_text_with_a_secret_is_refused_and_nothing_of_it_is_logged() {
+    let mut s = at_work(1);
+    let one = author(&s, 1);
+    let token = format!("ghp_{}", "a1B2".repeat(9));
+    let texts = format!("push with {token}");
+    for command in [
+        learn(&texts),
+        learn(&format!("[deploy.token] {texts}")),
+        write("deploy.token", Some(0), &texts),
+    ] {
+        let why = refused(&mut s, &one, command);
+        assert!(why.starts_with("SECRET_SUSPECTED: "), "{why}");
+        assert!(!why.contains(&token), "{why}");
+    }
+    assert!(s.state.facts.is_empty() && s.state.learnings.is_empty());
+}
