@@ -85,7 +85,7 @@ fn not_the_protocol(error: &ServerInitializeError) -> CliError {
     .hint("let an agent's program start it, for example: claude mcp add swarm -- swarm mcp")
 }
 
-/// Standard input that tells of its end.
+/// Standard input that reports when it has ended.
 struct Input {
     stdin: Stdin,
     ended: Arc<Notify>,

@@ -151,7 +151,7 @@ impl Query<'_> {
     }
 }
 
-/// What a line tells of its item.
+/// What a line says about its item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum News {
     /// It was told, and is retracted.
