@@ -208,6 +208,15 @@ fn redirect(sandbox: &Sandbox, browser: &Browser<'_>) {
     browser.tab_to("dialog button.danger");
     act(browser);
     wait_logged(sandbox, "agentRedirected", 1);
+    // The dialog of a rollback is refused if what it shows changes: the others come to rest first.
+    sandbox.wait_idea("idea-004", "merging");
+    sandbox.wait_idea("idea-005", "done");
+    sandbox.wait_idea("idea-007", "done");
+    sandbox.wait_for("ed-006's idea to be at work again", || {
+        let runs = sandbox.logged("iterationStarted");
+        let is_last = runs.last().unwrap().data["agent"] == "ed-008";
+        (is_last && sandbox.show("idea-006")["status"] == "active").then_some(())
+    });
 }
 
 fn roll_back(sandbox: &Sandbox, browser: &Browser<'_>) {
