@@ -176,7 +176,7 @@ async fn a_process_belongs_to_the_run_above_it_however_it_forks() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_command_line_that_looks_like_a_runner_proves_nothing() {
+async fn a_command_line_that_looks_like_a_runner_is_nobodys() {
     let lab = Lab::new().await;
     let dir = lab.prepare(&lab.script("true"));
     let script = r#"sh -c 'echo $$; read x' "$@""#;
@@ -195,9 +195,35 @@ async fn a_command_line_that_looks_like_a_runner_proves_nothing() {
         .read_exact(&mut byte)
         .unwrap();
     let pid = i32::try_from(child.id()).unwrap();
-    assert_eq!(run_above(&lab.runs(), pid).unwrap(), None);
+    let why = run_above(&lab.runs(), pid).unwrap_err().to_string();
+    assert!(why.contains("does not hold the lock of its run"), "{why}");
     drop(child.stdin.take());
     child.wait().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_moves_its_directory_or_its_lock_away_does_not_become_a_person() {
+    let lab = Lab::new().await;
+    let gate = lab.pipe("gate");
+    let pid = lab.path("pid");
+    let script = r"echo $$ >pid.new; mv pid.new pid; read x <gate";
+    let dir = lab.prepare(&lab.script(script));
+    let launched = launch(&dir, Path::new(EXE)).unwrap();
+    let inner = pid_in(&pid);
+    let (lock, elsewhere) = (dir.path().join("lock"), lab.path("elsewhere"));
+    let is_nobody = || run_above(&lab.runs(), inner).is_err();
+    fs::rename(&lock, &elsewhere).unwrap();
+    assert!(is_nobody(), "without its lock");
+    fs::write(&lock, "").unwrap();
+    assert!(is_nobody(), "with another lock");
+    fs::rename(&elsewhere, &lock).unwrap();
+    fs::rename(dir.path(), &elsewhere).unwrap();
+    assert!(is_nobody(), "without its directory");
+    fs::rename(&elsewhere, dir.path()).unwrap();
+    assert_eq!(run_above(&lab.runs(), inner).unwrap().as_ref(), Some(&dir));
+    stop(&dir, Stop::Now).unwrap();
+    within(wait(&dir, Some(launched))).await.unwrap();
+    drop(gate);
 }
 
 async fn within<T>(what: impl Future<Output = T>) -> T {

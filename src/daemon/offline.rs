@@ -215,7 +215,7 @@ pub fn scan(
     let after = after.max(first(paths)?.saturating_sub(1));
     replay(
         &paths.state,
-        after + 1,
+        after.saturating_add(1),
         Some(upto.max(after)),
         |record: Record<Event>| {
             each(Journaled {

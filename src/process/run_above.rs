@@ -1,10 +1,12 @@
 //! Finds the live runs that a process belongs to. Called by `api` and `cli` to find out who speaks.
 //!
 //! Invariant: a command line alone proves nothing. A process counts as a runner only if it holds
-//! the lock of the run that its command line names.
+//! the lock of the run that its command line names. One that says it is a runner and cannot be
+//! found to be one is an error, never a person: an agent may move its run's directory away.
 //!
 //! Needs `/proc`: on macOS, and for a process in a PID namespace of its own, it finds nothing.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -21,7 +23,8 @@ use super::runner;
 /// runner above it.
 ///
 /// # Errors
-/// [`ProcessError::Gone`] if the process has ended; `/proc` or a lock cannot be read.
+/// [`ProcessError::Gone`] if the process has ended; `/proc` or a lock cannot be read; a runner above
+/// does not hold the lock of its run.
 pub fn runs_above(pid: i32) -> Result<Vec<RunDir>> {
     let found = ancestry::above(pid, live_run).of("find the runs above", pid)?;
     found.ok_or(ProcessError::Gone(pid))
@@ -46,10 +49,25 @@ fn live_run(pid: i32) -> io::Result<Option<RunDir>> {
     if words.next() != Some(runner::PROGRAM.as_bytes()) {
         return Ok(None);
     }
-    let path = words.next().unwrap_or_default();
-    let Ok(dir) = RunDir::open_path(Path::new(std::ffi::OsStr::from_bytes(path))) else {
-        return Ok(None);
+    let path = Path::new(OsStr::from_bytes(words.next().unwrap_or_default()));
+    let unproven = || {
+        let path = path.display();
+        io::Error::other(format!(
+            "process {pid} does not hold the lock of its run `{path}`"
+        ))
     };
-    let holds = lock::holder(&dir.lock())? == Some(pid);
-    Ok(holds.then_some(dir))
+    let dir = RunDir::open_path(path).map_err(|_| unproven())?;
+    if lock::holder(&dir.lock())? == Some(pid) {
+        Ok(Some(dir))
+    } else if still_says(pid, &line) {
+        Err(unproven())
+    } else {
+        // It has just ended.
+        Ok(None)
+    }
+}
+
+/// Whether the process still has this command line.
+fn still_says(pid: i32, line: &[u8]) -> bool {
+    fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|now| now == line)
 }

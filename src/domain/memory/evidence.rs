@@ -94,26 +94,20 @@ impl Sources {
     /// Whether all of it comes from this author's idea, or from people if a person asks. Unknown
     /// once older evidence is only counted, so then it is not.
     pub fn is_only_of(&self, author: &Author) -> bool {
-        self.all(|other| is_same_side(other, author))
+        self.all(|other| other.is_on_side_of(author))
     }
 
-    /// Whether all of it comes from this agent.
+    /// Whether it comes from this agent and nobody else but other attempts at its idea.
     pub fn is_only_of_agent(&self, agent: &AgentId) -> bool {
-        self.all(|other| other.agent() == Some(agent))
+        let mut authors = self.kept.iter().map(|it| &it.author);
+        let own = authors.find(|author| author.agent() == Some(agent));
+        own.is_some_and(|own| {
+            self.all(|other| other.agent() == Some(agent) || other.is_on_side_of(own))
+        })
     }
 
     fn all(&self, is_wanted: impl Fn(&Author) -> bool) -> bool {
         self.count == self.kept.len() as u64 && self.kept.iter().all(|it| is_wanted(&it.author))
-    }
-}
-
-/// Whether two authors work on the same idea, are both people, or both the synthesis.
-fn is_same_side(one: &Author, other: &Author) -> bool {
-    match one {
-        Author::Person | Author::Mcp { .. } | Author::Hook { .. } => other.is_person(),
-        Author::Agent { .. } => one.idea().is_some() && one.idea() == other.idea(),
-        Author::Synthesis { .. } => matches!(other, Author::Synthesis { .. }),
-        Author::Check { .. } => false,
     }
 }
 

@@ -99,6 +99,16 @@ impl Author {
         }
     }
 
+    /// Whether both work on the same idea, are people, or are both the synthesis.
+    pub fn is_on_side_of(&self, other: &Self) -> bool {
+        match self {
+            Self::Person | Self::Mcp { .. } | Self::Hook { .. } => other.is_person(),
+            Self::Agent { .. } => self.idea().is_some() && self.idea() == other.idea(),
+            Self::Synthesis { .. } => matches!(other, Self::Synthesis { .. }),
+            Self::Check { .. } => false,
+        }
+    }
+
     /// The agent, if an agent speaks.
     pub const fn agent(&self) -> Option<&AgentId> {
         if let Self::Agent { id, .. } = self {

@@ -19,9 +19,16 @@ const MAX_FACTS: usize = 10_000;
 /// Most rival claims of one fact at a time.
 const MAX_RIVALS: usize = 16;
 
-/// Refuses a new fact if there are too many.
-pub(super) fn check_room(state: &State) -> Result<(), MemoryRefusal> {
-    if state.facts.len() >= MAX_FACTS {
+/// Refuses a new fact if its key has a secret, or if there are too many. What was taken back does
+/// not count, and people always have room.
+pub(super) fn check_new(writer: &Writer<'_>, key: &FactKey) -> Result<(), MemoryRefusal> {
+    writer::check_secrets("key", key.as_str())?;
+    let facts = &writer.state.facts;
+    if writer.is_person() || facts.len() < MAX_FACTS {
+        return Ok(());
+    }
+    let standing = facts.iter().filter(|(_, fact)| fact.retracted.is_none());
+    if standing.count() >= MAX_FACTS {
         return Err(MemoryRefusal::Quota(format!(
             "there are {MAX_FACTS} facts; no more fit"
         )));
@@ -29,9 +36,9 @@ pub(super) fn check_room(state: &State) -> Result<(), MemoryRefusal> {
     Ok(())
 }
 
-/// The id of a fact's next rival claim.
-pub(super) fn next_rival(fact: &Fact) -> Result<String, MemoryRefusal> {
-    if fact.rivals.len() >= MAX_RIVALS {
+/// The id of a fact's next rival claim. People always have room for theirs.
+pub(super) fn next_rival(writer: &Writer<'_>, fact: &Fact) -> Result<String, MemoryRefusal> {
+    if fact.rivals.len() >= MAX_RIVALS && !writer.is_person() {
         return Err(MemoryRefusal::Quota(format!(
             "{MAX_RIVALS} claims contradict this fact already; settle it first"
         )));
@@ -61,7 +68,7 @@ pub(super) fn write(
     }
     let evidence = Box::new(writer.evidence(claim, None)?);
     let Some(fact) = fact else {
-        check_room(plan.state)?;
+        check_new(writer, key)?;
         return Ok(emit_written(plan, key, 1, value, why, evidence));
     };
     if fact.pinned && !writer.is_person() {
@@ -166,7 +173,7 @@ pub(super) fn dispute(
     let (version, id) = match fact.rival(value.as_deref()) {
         Some(rival) if rival.evidence.has(writer.author) => return Ok(fact.version.to_string()),
         Some(rival) => (fact.version, rival.id.clone()),
-        None => (fact.version + 1, next_rival(fact)?),
+        None => (fact.version + 1, next_rival(writer, fact)?),
     };
     plan.emit(FactDisputed {
         key: key.clone(),

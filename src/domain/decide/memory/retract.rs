@@ -73,13 +73,14 @@ fn learning(writer: &Writer<'_>, id: &str) -> Result<Option<Item>, MemoryRefusal
 /// The fact, unless it is retracted already.
 fn fact(writer: &Writer<'_>, key: &FactKey) -> Result<Option<Item>, MemoryRefusal> {
     let fact = facts::existing(writer.state, key)?;
-    let own = writer.supports_alone(&fact.evidence) && is_uncontested(fact);
+    let own = writer.supports_alone(&fact.evidence) && is_uncontested(writer, fact);
     require_own(writer, own, key.as_str())?;
     let is_due = is_due(writer, fact.retracted.as_ref());
     Ok(is_due.then(|| Item::Fact(key.clone())))
 }
 
-/// Everything that one agent alone supports, except pinned facts.
+/// Everything that one agent supports and nobody else but other attempts at its idea, except pinned
+/// facts.
 fn all_of_agent(writer: &Writer<'_>, id: &AgentId) -> Result<Vec<Item>, MemoryRefusal> {
     let asks_for_itself = writer.author.agent() == Some(id);
     require_own(writer, asks_for_itself, id.as_str())?;
@@ -88,7 +89,7 @@ fn all_of_agent(writer: &Writer<'_>, id: &AgentId) -> Result<Vec<Item>, MemoryRe
     let learnings = writer.state.learnings.iter().filter(wanted);
     let mut items: Vec<Item> = learnings.map(|it| Item::Learning(it.id.clone())).collect();
     for (key, fact) in writer.state.facts.iter() {
-        let may = writer.is_person() || is_uncontested(fact);
+        let may = writer.is_person() || is_uncontested(writer, fact);
         if only(&fact.evidence) && !fact.pinned && may && is_due(writer, fact.retracted.as_ref()) {
             items.push(Item::Fact(key.clone()));
         }
@@ -103,9 +104,12 @@ fn all_of_agent(writer: &Writer<'_>, id: &AgentId) -> Result<Vec<Item>, MemoryRe
     Ok(items)
 }
 
-/// Whether nobody else has a say in it.
-fn is_uncontested(fact: &Fact) -> bool {
-    fact.rivals.is_empty() && !fact.pinned
+/// Whether nobody else has a say in it, now or in a value that was replaced.
+fn is_uncontested(writer: &Writer<'_>, fact: &Fact) -> bool {
+    let whole = fact.history_dropped == 0;
+    let mut before = fact.history.iter().filter(|old| !old.rival);
+    let own = whole && before.all(|old| old.by.is_on_side_of(writer.author));
+    own && fact.rivals.is_empty() && !fact.pinned
 }
 
 fn is_due(writer: &Writer<'_>, retracted: Option<&Retraction>) -> bool {

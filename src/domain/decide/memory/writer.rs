@@ -81,6 +81,9 @@ impl<'a> Writer<'a> {
         claim: &Claim,
         quote: Option<&str>,
     ) -> Result<Evidence, MemoryRefusal> {
+        if let Some(quote) = quote {
+            check_secrets("reason", quote)?;
+        }
         Ok(Evidence {
             author: self.author.clone(),
             quote: quote.map(|quote| beginning(&neutral(quote), QUOTE_BYTES)),

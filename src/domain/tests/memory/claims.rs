@@ -200,6 +200,34 @@ fn the_same_in_other_words_is_evidence_for_the_learning_that_is_named() {
 }
 
 #[test]
+fn nobody_makes_a_fact_of_what_others_learned() {
+    let mut s = at_work(1);
+    let one = author(&s, 1);
+    by(&mut s, &PERSON, learn("tests run with make test"));
+    for (same_as, content) in [
+        (Some("learning-001"), "see the docs"),
+        (None, "tests run with make test"),
+    ] {
+        by(
+            &mut s,
+            &one,
+            MemoryCommand::Learn(Learn {
+                content: content.into(),
+                key: Some(key("how.to-test")),
+                same_as: same_as.map(str::to_owned),
+                ..Learn::default()
+            }),
+        );
+        let learning = s.state.learnings.get("learning-001").unwrap();
+        assert_eq!(
+            learning.key, None,
+            "prompts would show the fact in its place"
+        );
+        assert!(s.state.facts.get(&key("how.to-test")).is_some());
+    }
+}
+
+#[test]
 fn evidence_names_events_and_learnings_that_exist() {
     let mut s = at_work(1);
     let one = author(&s, 1);

@@ -2,9 +2,9 @@
 
 use insta::assert_snapshot;
 
-use super::{PERSON, at_work, author, by, learn, refused, retract_fact, write};
+use super::{PERSON, at_work, author, by, confirm, dispute, learn, refused, retract_fact, write};
 use crate::domain::event::{Event, FactWritten};
-use crate::domain::memory::Evidence;
+use crate::domain::memory::{ConfirmFact, DisputeFact, Evidence, MemoryCommand, PutNote};
 use crate::domain::request::Author;
 use crate::domain::testkit::scenario::exit;
 use crate::domain::testkit::{Scenario, agent};
@@ -80,6 +80,30 @@ fn there_are_at_most_ten_thousand_facts() {
         assert_eq!(why, "QUOTA: there are 10000 facts; no more fit");
     }
     by(&mut s, &PERSON, write("key-1", None, "y"));
+    // People always have room, and what they take back makes room for agents.
+    by(&mut s, &PERSON, write("a-persons", None, "y"));
+    for number in 1..=2 {
+        by(&mut s, &PERSON, retract_fact(&format!("key-{number}")));
+    }
+    by(&mut s, &one, write("more", Some(0), "x"));
+}
+
+#[test]
+fn a_person_may_contradict_a_fact_that_agents_have_contradicted_to_the_limit() {
+    let mut s = at_work(1);
+    let one = author(&s, 1);
+    by(&mut s, &PERSON, write("a", None, "x"));
+    for number in 1..=16 {
+        by(
+            &mut s,
+            &one,
+            dispute("a", number, Some(&format!("y{number}"))),
+        );
+    }
+    let again = dispute("a", 17, Some("z"));
+    let why = refused(&mut s, &one, again.clone());
+    assert!(why.starts_with("QUOTA: "), "{why}");
+    by(&mut s, &PERSON, again);
 }
 
 #[test]
@@ -88,14 +112,38 @@ fn a_text_with_a_secret_is_refused_and_nothing_of_it_is_logged() {
     let one = author(&s, 1);
     let token = format!("ghp_{}", "a1B2".repeat(9));
     let texts = format!("push with {token}");
+    // Keys have lower-case letters only.
+    let key_token = format!("glpat-{}", "a1b2".repeat(5));
+    by(&mut s, &PERSON, write("a", None, "x"));
     for command in [
         learn(&texts),
         learn(&format!("[deploy.token] {texts}")),
         write("deploy.token", Some(0), &texts),
+        write(&key_token, Some(0), "x"),
+        learn(&format!("[{key_token}] x")),
+        reasoned(confirm("a", 1), &texts),
+        reasoned(dispute("a", 1, Some("y")), &texts),
+        MemoryCommand::PutNote(PutNote {
+            key: key_token.parse().unwrap(),
+            title: None,
+            content: Some("x".into()),
+            expected: None,
+            keep: false,
+        }),
     ] {
         let why = refused(&mut s, &one, command);
         assert!(why.starts_with("SECRET_SUSPECTED: "), "{why}");
         assert!(!why.contains(&token), "{why}");
     }
-    assert!(s.state.facts.is_empty() && s.state.learnings.is_empty());
+    assert_eq!((s.state.facts.len(), s.state.learnings.len()), (1, 0));
+}
+
+/// The same, with a reason.
+fn reasoned(mut command: MemoryCommand, why: &str) -> MemoryCommand {
+    if let MemoryCommand::ConfirmFact(ConfirmFact { claim, .. })
+    | MemoryCommand::DisputeFact(DisputeFact { claim, .. }) = &mut command
+    {
+        claim.why = Some(why.to_owned());
+    }
+    command
 }

@@ -6,8 +6,8 @@ use super::{
     PERSON, at_work, author, by, confirm, dispute, key, learn, pin, refused, retract, retract_fact,
     shown, write,
 };
-use crate::domain::event::Event;
-use crate::domain::memory::{MemoryCommand, Retracted};
+use crate::domain::event::{Event, Learned};
+use crate::domain::memory::{Evidence, MemoryCommand, Retracted};
 use crate::domain::request::Author;
 use crate::domain::testkit::{Scenario, agent};
 
@@ -116,6 +116,11 @@ fn an_agent_cannot_take_back_what_others_support_contradict_or_pinned() {
         let why = refused(&mut s, &one, retract_fact(key));
         assert!(why.starts_with("NOT_YOURS: "), "{why}");
     }
+    // What it wrote over somebody else's value is not its own to take away.
+    by(&mut s, &PERSON, write("d", None, "x"));
+    by(&mut s, &one, write("d", Some(1), "y"));
+    let why = refused(&mut s, &one, retract_fact("d"));
+    assert!(why.starts_with("NOT_YOURS: "), "{why}");
     let other = retract(Retracted::Agent(agent(2)));
     let why = refused(&mut s, &one, other);
     assert!(why.starts_with("NOT_YOURS: "), "{why}");
@@ -176,6 +181,44 @@ fn everything_that_an_agent_alone_supports_is_taken_back_at_once() {
         ["a", "b", "c", "d"].map(status),
         [true, false, false, false]
     );
+}
+
+#[test]
+fn what_two_attempts_at_one_idea_said_is_taken_back_with_either() {
+    let mut s = at_work(2);
+    let (one, two) = (author(&s, 1), author(&s, 2));
+    let again = Author::Agent {
+        id: agent(9),
+        idea_id: one.idea().cloned(),
+        run: Some("r9".parse().unwrap()),
+    };
+    for (seq_key, authors) in [
+        ("a", vec![&one, &again]),
+        ("b", vec![&one, &two]),
+        ("c", vec![&again]),
+    ] {
+        for by_whom in authors {
+            s.given([Event::Learned(Learned {
+                id: format!("learning-{seq_key}"),
+                agent: by_whom.agent().cloned(),
+                profile: None,
+                global: true,
+                content: format!("sentence {seq_key}"),
+                evidence: Some(Box::new(Evidence {
+                    author: by_whom.clone(),
+                    ..Evidence::default()
+                })),
+                claim: None,
+                restored: false,
+            })]);
+        }
+    }
+    by(&mut s, &PERSON, retract(Retracted::Agent(agent(1))));
+    let is_retracted = |letter| {
+        let id = format!("learning-{letter}");
+        s.state.learnings.get(&id).unwrap().retracted.is_some()
+    };
+    assert_eq!(["a", "b", "c"].map(is_retracted), [true, false, false]);
 }
 
 #[test]

@@ -29,6 +29,8 @@ struct Entry {
     version: u64,
     values: Vec<(u64, String)>,
     supporters: BTreeSet<Who>,
+    /// Who wrote its values, the replaced ones too.
+    writers: BTreeSet<Who>,
     rivals: Vec<(Option<String>, BTreeSet<Who>)>,
     pinned: bool,
     retracted_by: Option<Who>,
@@ -53,6 +55,11 @@ impl Entry {
         self.supporters == BTreeSet::from([who])
     }
 
+    /// Whether nobody else ever had a say in it.
+    fn is_uncontested(&self, who: Who) -> bool {
+        self.rivals.is_empty() && !self.pinned && self.writers == BTreeSet::from([who])
+    }
+
     /// Whether a person's retraction holds against them.
     fn stays_retracted(&self, who: Who) -> bool {
         self.retracted_by == Some(Who::Person) && who != Who::Person
@@ -69,6 +76,7 @@ impl Entry {
             rival.map_or_else(BTreeSet::new, |(_, supporters)| supporters.clone())
         };
         supporters.insert(who);
+        self.writers.insert(who);
         if !self.stays_retracted(who) {
             self.retracted_by = None;
         }
@@ -238,7 +246,7 @@ impl Board {
             Retracted::Learning(_) => Ok(()),
             Retracted::Fact(key) => {
                 let entry = self.known(key)?;
-                let own = entry.is_only_of(who) && entry.rivals.is_empty() && !entry.pinned;
+                let own = entry.is_only_of(who) && entry.is_uncontested(who);
                 if who != Who::Person && !own {
                     return Err("NOT_YOURS");
                 }
@@ -252,7 +260,7 @@ impl Board {
                     return Err("NOT_YOURS");
                 }
                 for entry in self.0.values_mut() {
-                    let may = who == Who::Person || entry.rivals.is_empty();
+                    let may = who == Who::Person || entry.is_uncontested(who);
                     if entry.is_only_of(whose) && !entry.pinned && may {
                         entry.retract(who);
                     }
