@@ -23,8 +23,8 @@ use super::runner;
 /// runner above it.
 ///
 /// # Errors
-/// [`ProcessError::Gone`] if the process has ended; `/proc` or a lock cannot be read; a runner above
-/// does not hold the lock of its run.
+/// [`ProcessError::Gone`] if the process has ended; `/proc` or a lock cannot be read; a runner
+/// above does not hold the lock of its run.
 pub fn runs_above(pid: i32) -> Result<Vec<RunDir>> {
     let found = ancestry::above(pid, live_run).of("find the runs above", pid)?;
     found.ok_or(ProcessError::Gone(pid))

@@ -24,7 +24,8 @@ pub(super) fn learn(state: &mut State, at: Timestamp, learned: &Learned) {
     let key = learned.claim.as_ref().map(|claimed| claimed.key.clone());
     if state.learnings.get(&learned.id).is_some() {
         state.learnings.change(&learned.id, |known| {
-            // Prompts show a fact in place of its learnings: nobody makes a fact of what others said.
+            // Prompts show a fact in place of its learnings, so a learning becomes part of one only
+            // by its own author.
             let is_own = known.evidence.is_only_of(&evidence.author);
             known.key = known.key.take().or(key.filter(|_| is_own));
             known.evidence.add(evidence);
