@@ -179,10 +179,11 @@ async fn a_process_belongs_to_the_run_above_it_however_it_forks() {
 async fn a_command_line_that_looks_like_a_runner_is_nobodys() {
     let lab = Lab::new().await;
     let dir = lab.prepare(&lab.script("true"));
-    let script = r#"sh -c 'echo $$; read x' "$@""#;
+    fs::write(lab.path("__runner"), "echo $$; read x").unwrap();
     let mut child = Command::new("sh")
-        .args(["-c", script, "sh", "__runner"])
+        .arg("__runner")
         .arg(dir.path())
+        .current_dir(lab.path("."))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
