@@ -193,6 +193,8 @@ async fn the_log_has_the_events_about_the_memory_by_range_agent_and_kind() {
     assert_eq!(seqs("?limit=2").await, all[..2]);
     let range = format!("?since={}&until={}", all[0], all[2]);
     assert_eq!(seqs(&range).await, all[1..3]);
+    let last = u64::MAX;
+    assert_eq!(seqs(&format!("?since={last}")).await, Vec::<u64>::new());
     let log = client.get("memory/log?limit=1").await.unwrap();
     let time = swarm::api::client::encode(log[0]["ts"].as_str().unwrap());
     assert_eq!(seqs(&format!("?since={time}")).await, all[1..]);

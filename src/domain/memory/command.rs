@@ -147,7 +147,7 @@ pub enum Retracted {
     Learning(String),
     /// A fact.
     Fact(FactKey),
-    /// Everything that this agent alone supports.
+    /// What this agent said, unless another idea or a person supports it too.
     Agent(AgentId),
 }
 

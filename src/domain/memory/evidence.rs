@@ -97,7 +97,7 @@ impl Sources {
         self.all(|other| other.is_on_side_of(author))
     }
 
-    /// Whether it comes from this agent and nobody else but other attempts at its idea.
+    /// Whether this agent gave it, and nobody besides it but other attempts at its idea.
     pub fn is_only_of_agent(&self, agent: &AgentId) -> bool {
         let mut authors = self.kept.iter().map(|it| &it.author);
         let own = authors.find(|author| author.agent() == Some(agent));

@@ -77,8 +77,8 @@ pub enum MemoryRefusal {
     /// The run that asks has ended.
     #[error("this run has ended, so it can write no more")]
     RunOver,
-    /// Others support it too.
-    #[error("{what} is not only yours: others support it too")]
+    /// Others support it, contradict it, or wrote an earlier value.
+    #[error("{what} is not only yours: others have a say in it")]
     NotYours {
         /// What was to be taken back.
         what: String,

@@ -160,7 +160,7 @@ pub(in crate::api::routes) async fn pin(
     Ok(Json(Done { seq }))
 }
 
-/// Take back a learning, a fact, or everything that one agent alone supports.
+/// Take back a learning, a fact, or what one agent said and no other idea supports.
 #[utoipa::path(
     post, path = "/memory/retract", tag = "memory", request_body = Retract,
     responses((status = 200, body = view::memory::RetractedView),

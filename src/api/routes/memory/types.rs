@@ -191,7 +191,7 @@ pub(in crate::api) struct Retract {
     #[serde(default)]
     #[schema(value_type = Option<String>)]
     key: Option<FactKey>,
-    /// Everything that this agent alone supports.
+    /// What this agent said, unless another idea or a person supports it too.
     #[serde(default)]
     #[schema(value_type = Option<String>)]
     agent_id: Option<AgentId>,

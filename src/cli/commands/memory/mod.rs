@@ -47,7 +47,7 @@ pub enum Memory {
     Pin(write::Pin),
     /// Release a pinned fact.
     Unpin(write::Unpin),
-    /// Take back a learning, a fact, or everything that one agent alone supports.
+    /// Take back a learning, a fact, or what one agent said and no other idea supports.
     Retract(write::Retract),
     /// Search facts and learnings by their words.
     Search(board::Search),

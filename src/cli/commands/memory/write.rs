@@ -151,7 +151,7 @@ pub struct Retract {
     /// A learning's id, or a fact's key.
     #[arg(value_name = "REF", required_unless_present = "agent")]
     pub reference: Option<String>,
-    /// Take back everything that this agent alone supports.
+    /// Take back what this agent said, unless another idea or a person supports it too.
     #[arg(long, value_name = "ID", conflicts_with = "reference")]
     pub agent: Option<Typed<AgentId>>,
     /// Why, for people.

@@ -20,15 +20,12 @@ const MAX_FACTS: usize = 10_000;
 const MAX_RIVALS: usize = 16;
 
 /// Refuses a new fact if its key has a secret, or if there are too many. What was taken back does
-/// not count, and people always have room.
-pub(super) fn check_new(writer: &Writer<'_>, key: &FactKey) -> Result<(), MemoryRefusal> {
+/// not count.
+pub(super) fn check_new(state: &State, key: &FactKey) -> Result<(), MemoryRefusal> {
     writer::check_secrets("key", key.as_str())?;
-    let facts = &writer.state.facts;
-    if writer.is_person() || facts.len() < MAX_FACTS {
-        return Ok(());
-    }
-    let standing = facts.iter().filter(|(_, fact)| fact.retracted.is_none());
-    if standing.count() >= MAX_FACTS {
+    let standing = |(_, fact): &(&FactKey, &Fact)| fact.retracted.is_none();
+    let is_full = || state.facts.iter().filter(standing).count() >= MAX_FACTS;
+    if state.facts.len() >= MAX_FACTS && is_full() {
         return Err(MemoryRefusal::Quota(format!(
             "there are {MAX_FACTS} facts; no more fit"
         )));
@@ -36,9 +33,9 @@ pub(super) fn check_new(writer: &Writer<'_>, key: &FactKey) -> Result<(), Memory
     Ok(())
 }
 
-/// The id of a fact's next rival claim. People always have room for theirs.
-pub(super) fn next_rival(writer: &Writer<'_>, fact: &Fact) -> Result<String, MemoryRefusal> {
-    if fact.rivals.len() >= MAX_RIVALS && !writer.is_person() {
+/// The id of a fact's next rival claim.
+pub(super) fn next_rival(fact: &Fact) -> Result<String, MemoryRefusal> {
+    if fact.rivals.len() >= MAX_RIVALS {
         return Err(MemoryRefusal::Quota(format!(
             "{MAX_RIVALS} claims contradict this fact already; settle it first"
         )));
@@ -68,7 +65,7 @@ pub(super) fn write(
     }
     let evidence = Box::new(writer.evidence(claim, None)?);
     let Some(fact) = fact else {
-        check_new(writer, key)?;
+        check_new(plan.state, key)?;
         return Ok(emit_written(plan, key, 1, value, why, evidence));
     };
     if fact.pinned && !writer.is_person() {
@@ -173,7 +170,7 @@ pub(super) fn dispute(
     let (version, id) = match fact.rival(value.as_deref()) {
         Some(rival) if rival.evidence.has(writer.author) => return Ok(fact.version.to_string()),
         Some(rival) => (fact.version, rival.id.clone()),
-        None => (fact.version + 1, next_rival(writer, fact)?),
+        None => (fact.version + 1, next_rival(fact)?),
     };
     plan.emit(FactDisputed {
         key: key.clone(),

@@ -168,7 +168,7 @@ fn effect_on(
         })
     };
     let Some(fact) = writer.state.facts.get(key) else {
-        facts::check_new(writer, key)?;
+        facts::check_new(writer.state, key)?;
         return Ok(claimed(1, ClaimEffect::Wrote));
     };
     let may_write = !fact.pinned || writer.is_person();
@@ -187,7 +187,7 @@ fn effect_on(
     let (version, id) = match fact.rival(Some(value)) {
         Some(rival) if rival.evidence.has(writer.author) => return Ok(None),
         Some(rival) => (fact.version, rival.id.clone()),
-        None => (fact.version + 1, facts::next_rival(writer, fact)?),
+        None => (fact.version + 1, facts::next_rival(fact)?),
     };
     Ok(claimed(version, ClaimEffect::Disputed(id)))
 }

@@ -55,7 +55,7 @@ pub(super) fn put(
     };
     let content = text(content)?;
     writer::check_secrets("key", put.key.as_str())?;
-    check_room(writer, &put.key, title.len() + content.len())?;
+    check_room(plan.state, &put.key, title.len() + content.len())?;
     let expires_at = (!put.keep).then(|| plan.now.plus_millis(EXPIRES_AFTER_MS));
     plan.emit(NotePut {
         key: put.key.clone(),
@@ -85,12 +85,7 @@ fn text(content: &str) -> Result<String, MemoryRefusal> {
     Ok(content)
 }
 
-/// People always have room, so that no agent can take it from them.
-fn check_room(writer: &Writer<'_>, key: &NoteKey, bytes: usize) -> Result<(), MemoryRefusal> {
-    let state = writer.state;
-    if writer.is_person() {
-        return Ok(());
-    }
+fn check_room(state: &State, key: &NoteKey, bytes: usize) -> Result<(), MemoryRefusal> {
     let old = state.notes.get(key);
     if old.is_none() && state.notes.len() >= MAX_NOTES {
         return Err(MemoryRefusal::Quota(format!(

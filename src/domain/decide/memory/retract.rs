@@ -79,8 +79,7 @@ fn fact(writer: &Writer<'_>, key: &FactKey) -> Result<Option<Item>, MemoryRefusa
     Ok(is_due.then(|| Item::Fact(key.clone())))
 }
 
-/// Everything that one agent supports and nobody else but other attempts at its idea, except pinned
-/// facts.
+/// What one agent said and no other idea or person supports, except pinned facts.
 fn all_of_agent(writer: &Writer<'_>, id: &AgentId) -> Result<Vec<Item>, MemoryRefusal> {
     let asks_for_itself = writer.author.agent() == Some(id);
     require_own(writer, asks_for_itself, id.as_str())?;

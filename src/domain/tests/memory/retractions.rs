@@ -107,7 +107,7 @@ fn an_agent_cannot_take_back_what_others_support_contradict_or_pinned() {
     by(&mut s, &one, learn("[a] x"));
     by(&mut s, &two, confirm("a", 1));
     let why = refused(&mut s, &one, retract_fact("a"));
-    assert_snapshot!(why, @"NOT_YOURS: a is not only yours: others support it too");
+    assert_snapshot!(why, @"NOT_YOURS: a is not only yours: others have a say in it");
     by(&mut s, &one, learn("[b] x"));
     by(&mut s, &two, dispute("b", 1, None));
     by(&mut s, &one, learn("[c] x"));
@@ -192,20 +192,20 @@ fn what_two_attempts_at_one_idea_said_is_taken_back_with_either() {
         idea_id: one.idea().cloned(),
         run: Some("r9".parse().unwrap()),
     };
-    for (seq_key, authors) in [
+    for (letter, authors) in [
         ("a", vec![&one, &again]),
         ("b", vec![&one, &two]),
         ("c", vec![&again]),
     ] {
-        for by_whom in authors {
+        for author in authors {
             s.given([Event::Learned(Learned {
-                id: format!("learning-{seq_key}"),
-                agent: by_whom.agent().cloned(),
+                id: format!("learning-{letter}"),
+                agent: author.agent().cloned(),
                 profile: None,
                 global: true,
-                content: format!("sentence {seq_key}"),
+                content: format!("sentence {letter}"),
                 evidence: Some(Box::new(Evidence {
-                    author: by_whom.clone(),
+                    author: author.clone(),
                     ..Evidence::default()
                 })),
                 claim: None,
