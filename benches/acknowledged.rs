@@ -11,13 +11,12 @@
 
 mod common;
 
-use std::fs::{self, File, OpenOptions};
-use std::io::Write as _;
+use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use common::clients::{group_commit, request};
 use common::daemon::{Daemon, configure, swarm};
 use common::repo::{Copy, Template};
 use common::samples::{Goal, Samples};
@@ -26,7 +25,6 @@ use swarm::daemon::{Daemon as InProcess, Handle, Options};
 use swarm::domain::command::{Command, IdeaEdit};
 use swarm::domain::ids::IdeaId;
 use swarm::domain::settings::Mode;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 
 const CLIENTS: usize = 64;
@@ -56,7 +54,8 @@ fn main() -> Result {
     let mut rates = [const { Samples::new() }; 3];
     for _ in 0..rounds {
         rates[0].push(runtime.block_on(in_process(&handle, time))?.rate);
-        rates[1].push(group_commit(&folder.path().join("floor.log"), bytes, time)?);
+        let floor = folder.path().join("floor.log");
+        rates[1].push(group_commit(&floor, CLIENTS, bytes, time)?.rate);
         rates[2].push(recorded(&daemon, &runtime, &socket, time)?);
     }
     report(&rates, bytes);
@@ -184,131 +183,14 @@ async fn over_socket(socket: &Path, time: Duration) -> Result<Measured> {
             let mut stream = UnixStream::connect(socket).await?;
             let mut answers = 0;
             while Instant::now() < end {
-                change(&mut stream, &id, next_priority()).await?;
+                let body = format!("{{\"priority\":{}}}", next_priority());
+                let path = format!("ideas/{id}");
+                let (status, answer) = request(&mut stream, "PATCH", &path, &body).await?;
+                ensure(status == 200, || format!("the daemon answered: {answer}"))?;
                 answers += 1;
             }
             Ok(answers)
         }
     })
     .await
-}
-
-/// One request and its answer, by hand: this measures the daemon, not a client library.
-async fn change(stream: &mut UnixStream, id: &IdeaId, priority: i64) -> Result {
-    let body = format!("{{\"priority\":{priority}}}");
-    let request = format!(
-        "PATCH /api/v1/ideas/{id} HTTP/1.1\r\nhost: swarm\r\n\
-         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    stream.write_all(request.as_bytes()).await?;
-    let mut answer = Vec::with_capacity(2_048);
-    loop {
-        if stream.read_buf(&mut answer).await? == 0 {
-            return Err("the daemon closed the connection".into());
-        }
-        if is_whole(&answer)? {
-            return Ok(());
-        }
-    }
-}
-
-/// Whether an answer is there with all of its body.
-fn is_whole(answer: &[u8]) -> Result<bool> {
-    let text = String::from_utf8_lossy(answer);
-    let Some((head, body)) = text.split_once("\r\n\r\n") else {
-        return Ok(false);
-    };
-    if !head.starts_with("HTTP/1.1 200") {
-        return Err(format!("the daemon answered: {text}").into());
-    }
-    let length = |line: &str| {
-        line.to_ascii_lowercase()
-            .strip_prefix("content-length:")?
-            .trim()
-            .parse()
-            .ok()
-    };
-    let length: usize = head
-        .lines()
-        .find_map(length)
-        .ok_or("an answer without its length")?;
-    Ok(body.len() >= length)
-}
-
-/// The floor: 64 threads hand lines to one writer, which takes all that wait, writes once, syncs
-/// once, and wakes their owners.
-fn group_commit(path: &Path, bytes: usize, time: Duration) -> Result<f64> {
-    let file = OpenOptions::new().create(true).append(true).open(path)?;
-    let mut line = vec![b'x'; bytes - 1];
-    line.push(b'\n');
-    let begun = Instant::now();
-    let end = begun + time;
-    let (lines, waiting) = mpsc::channel();
-    let (mut answers, mut owners) = (Vec::new(), Vec::new());
-    for _ in 0..CLIENTS {
-        let (answer, answered) = mpsc::channel();
-        owners.push(answer);
-        answers.push(answered);
-    }
-    let sum = std::thread::scope(|scope| {
-        let writer = scope.spawn(move || write_groups(file, &waiting, &owners));
-        let clients: Vec<_> = answers
-            .into_iter()
-            .enumerate()
-            .map(|(index, answered)| {
-                let (lines, line) = (lines.clone(), line.clone());
-                scope.spawn(move || client(index, &lines, &line, &answered, end))
-            })
-            .collect();
-        drop(lines);
-        let sum = clients
-            .into_iter()
-            .map(|client| client.join().unwrap_or(0))
-            .sum::<u64>();
-        writer.join().map_err(|_| "the writer panicked")??;
-        Result::Ok(sum)
-    })?;
-    Ok(sum as f64 / begun.elapsed().as_secs_f64())
-}
-
-type Line = (usize, Vec<u8>);
-
-fn client(
-    index: usize,
-    lines: &mpsc::Sender<Line>,
-    line: &[u8],
-    answered: &mpsc::Receiver<()>,
-    end: Instant,
-) -> u64 {
-    let mut answers = 0;
-    while Instant::now() < end
-        && lines.send((index, line.to_vec())).is_ok()
-        && answered.recv().is_ok()
-    {
-        answers += 1;
-    }
-    answers
-}
-
-fn write_groups(
-    mut file: File,
-    waiting: &mpsc::Receiver<Line>,
-    owners: &[mpsc::Sender<()>],
-) -> Result {
-    let (mut text, mut group) = (Vec::new(), Vec::new());
-    while let Ok(first) = waiting.recv() {
-        for (owner, line) in std::iter::once(first).chain(waiting.try_iter()) {
-            text.extend_from_slice(&line);
-            group.push(owner);
-        }
-        file.write_all(&text)?;
-        file.sync_data()?;
-        text.clear();
-        for owner in group.drain(..) {
-            // A client that has gone waits for nothing.
-            let _ = owners[owner].send(());
-        }
-    }
-    Ok(())
 }

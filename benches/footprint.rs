@@ -58,11 +58,15 @@ fn measure(copy: &Copy, ideas: u64) -> Result {
 }
 
 fn memory(begun: Usage, end: Usage) {
-    let show = |what: &str, bytes: u64| one(megabytes(bytes)).show(what, "MB");
+    let show = |what: &str, bytes: u64| Samples::one(megabytes(bytes)).show(what, "MB");
     show("memory after the start", begun.resident);
     show("memory in the end", end.resident);
     show("memory at its most", end.peak);
-    Goal::AtMost(60.0).judge("memory in the end", &one(megabytes(end.resident)), "MB");
+    Goal::AtMost(60.0).judge(
+        "memory in the end",
+        &Samples::one(megabytes(end.resident)),
+        "MB",
+    );
 }
 
 /// Ideas, one command after the other.
@@ -119,7 +123,7 @@ fn idle(daemon: &Daemon) -> Result {
     std::thread::sleep(Duration::from_secs(seconds as u64));
     let cpu = daemon.usage()?.cpu.saturating_sub(before.cpu);
     let minute = cpu.as_secs_f64() * 60.0 / seconds as f64;
-    Goal::AtMost(0.1).judge("processor time, idle, in 60 s", &one(minute), "s");
+    Goal::AtMost(0.1).judge("processor time, idle, in 60 s", &Samples::one(minute), "s");
     Ok(())
 }
 
@@ -153,18 +157,12 @@ impl Moment {
         let written = self.usage.written - before.usage.written;
         let to_disk = self.usage.to_disk - before.usage.to_disk;
         println!("  {what}: {events} events");
-        let per = |bytes: u64, count: u64| one(bytes as f64 / count as f64);
+        let per = |bytes: u64, count: u64| Samples::one(bytes as f64 / count as f64);
         per(written, commands).show("  written for each idea", "bytes");
         per(to_disk, events).show("  pages dirtied for each event", "bytes");
         Goal::AtMost(4_096.0).judge("  written for each event", &per(written, events), "bytes");
         Ok(())
     }
-}
-
-fn one(value: f64) -> Samples {
-    let mut samples = Samples::new();
-    samples.push(value);
-    samples
 }
 
 fn megabytes(bytes: u64) -> f64 {

@@ -1,8 +1,8 @@
 //! From a backlog of small ideas to merges on the target: the whole program against two ways of
-//! doing it with git alone.
+//! doing it with git alone, and against itself without provenance records.
 //!
 //! `BENCH_IDEAS` (100), `BENCH_FILES` (5000), `BENCH_ROUNDS` (3), `BENCH_PAUSE` (70);
-//! `BENCH_ONLY=unchecked,checked` and `BENCH_WAYS=swarm,cheapest,naive` choose parts.
+//! `BENCH_ONLY=unchecked,checked` and `BENCH_WAYS=swarm,unrecorded,cheapest,naive` choose parts.
 //!
 //! Between two measurements it waits `BENCH_PAUSE` seconds and deletes nothing. ext4 does not reuse
 //! a deleted inode for 60 seconds (300 until it is written back), but looks at each of them
@@ -11,6 +11,7 @@
 
 mod common;
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +20,8 @@ use std::time::Duration;
 use common::daemon::{configure, swarm as call};
 use common::repo::{Copy, Template};
 use common::samples::{Goal, Samples, timed};
-use common::{Result, chosen, listed, note, run, size, wanted};
+use common::{Result, chosen, ensure, listed, note, run, size, wanted};
+use serde_json::{Value, json};
 
 const PARALLEL: usize = 3;
 
@@ -53,8 +55,13 @@ fn main() -> Result {
 }
 
 fn compare(template: &Template, folder: &Path, case: &Case, rounds: usize) -> Result {
-    let ways: [(&str, Way); 3] = [("swarm", swarm), ("cheapest", cheapest), ("naive", naive)];
-    let mut times = [const { Samples::new() }; 3];
+    let ways: [(&str, Way); 4] = [
+        ("swarm", swarm),
+        ("unrecorded", unrecorded),
+        ("cheapest", cheapest),
+        ("naive", naive),
+    ];
+    let mut times = [const { Samples::new() }; 4];
     let mut kept = Vec::new();
     let pause = Duration::from_secs(size("BENCH_PAUSE", 70, 0)?.try_into()?);
     for round in 0..rounds {
@@ -83,26 +90,62 @@ fn compare(template: &Template, folder: &Path, case: &Case, rounds: usize) -> Re
     Ok(())
 }
 
-fn report(case: &Case, [swarm, cheapest, naive]: &[Samples; 3]) {
+fn report(case: &Case, [swarm, unrecorded, cheapest, naive]: &[Samples; 4]) {
     match case.check {
         Some(check) => println!(" with the quality command `{check}`"),
         None => println!(" without quality commands"),
     }
     swarm.show("swarm start --until-idle", "s");
+    if !unrecorded.is_empty() {
+        unrecorded.show("the same with provenance.keep: false", "s");
+        let ratio = swarm.over(unrecorded);
+        Goal::AtMost(1.03).judge("swarm / without records", &ratio, "x");
+    }
     if !naive.is_empty() {
         naive.show("floor 1, the naive git way", "s");
         Goal::AtMost(0.5).judge("swarm / naive", &swarm.over(naive), "x");
     }
-    cheapest.show("floor 2, the cheapest known way", "s");
-    Goal::AtMost(1.5).judge("swarm / cheapest", &swarm.over(cheapest), "x");
+    if !cheapest.is_empty() {
+        cheapest.show("floor 2, the cheapest known way", "s");
+        Goal::AtMost(1.5).judge("swarm / cheapest", &swarm.over(cheapest), "x");
+    }
 }
 
 type Way = fn(&Copy, &Case) -> Result<Duration>;
 
 /// The program itself, from the start of the daemon to its end. The ideas are there before.
 fn swarm(copy: &Copy, case: &Case) -> Result<Duration> {
+    let time = land(copy, case, true)?;
+    // The last ones may be written by the next daemon.
+    let records = records(copy)?;
+    ensure(records + PARALLEL >= case.ideas, || {
+        format!("there are {records} records")
+    })?;
+    Ok(time)
+}
+
+/// As [`swarm`], but it keeps no records.
+fn unrecorded(copy: &Copy, case: &Case) -> Result<Duration> {
+    let time = land(copy, case, false)?;
+    let records = records(copy)?;
+    ensure(records == 0, || format!("there are {records} records"))?;
+    Ok(time)
+}
+
+/// Provenance records, by the log.
+fn records(copy: &Copy) -> Result<usize> {
+    let text = call(copy, &["provenance", "list", "--json", "--limit", "100000"])?;
+    let listed: Value = serde_json::from_str(&text)?;
+    Ok(listed.as_array().map_or(0, Vec::len))
+}
+
+fn land(copy: &Copy, case: &Case, records: bool) -> Result<Duration> {
     let checks: Vec<&str> = case.check.into_iter().collect();
     configure(copy, "autopilot", PARALLEL, &checks)?;
+    let file = copy.root().join(".swarm/config.json");
+    let mut config: Value = serde_json::from_str(&fs::read_to_string(&file)?)?;
+    config["provenance"] = json!({ "keep": records });
+    fs::write(file, config.to_string())?;
     for number in 1..=case.ideas {
         call(
             copy,

@@ -67,7 +67,7 @@ fn recall(corpus: &Corpus) {
         }
     }
     let all = f64::from(u32::try_from(corpus.paraphrases.len()).unwrap_or(u32::MAX));
-    let [first, third, fifth] = found.map(|found| one(f64::from(found) / all));
+    let [first, third, fifth] = found.map(|found| Samples::one(f64::from(found) / all));
     first.show("the fact of a paraphrase is the first hit", "");
     Goal::AtLeast(RECALL).judge("it is among the first 3", &third, "");
     fifth.show("it is among the first 5", "");
@@ -108,10 +108,14 @@ fn merging(corpus: &Corpus) -> Result {
         }
     }
     ensure(right > 0.0, || "no learnings merged".to_owned())?;
-    Goal::AtLeast(1.0).judge("merges of the same fact", &one(right / (right + wrong)), "");
+    Goal::AtLeast(1.0).judge(
+        "merges of the same fact",
+        &Samples::one(right / (right + wrong)),
+        "",
+    );
     #[allow(clippy::cast_precision_loss)]
     let paraphrases = corpus.paraphrases.len() as f64;
-    one(right / paraphrases).show("paraphrases that merge", "");
+    Samples::one(right / paraphrases).show("paraphrases that merge", "");
     Ok(())
 }
 
@@ -169,9 +173,9 @@ fn times(corpus: &Corpus, items: usize, rounds: usize) -> Result {
     Ok(())
 }
 
-/// Every other text is a learning.
+/// Ten of eighteen texts are facts, the others learnings.
 fn reference(at: usize) -> ItemRef {
-    if at.is_multiple_of(2) {
+    if at % 9 < 5 {
         ItemRef::Fact(format!("fact.{at}"))
     } else {
         ItemRef::Learning(format!("learning-{at:05}"))
@@ -246,6 +250,7 @@ fn candidate<'a>((at, (name, text)): (usize, (&ItemRef, &'a String))) -> Candida
             _ => vec![],
         },
         claims: vec![],
+        only_idea: None,
         support: Support::default(),
     }
 }
@@ -278,12 +283,6 @@ impl Fastest {
     fn percentile(&self, percent: usize, in_a_second: f64) -> Samples {
         let mut times = self.0.clone();
         times.sort_unstable();
-        one(times[times.len() * percent / 100].as_secs_f64() * in_a_second)
+        Samples::one(times[times.len() * percent / 100].as_secs_f64() * in_a_second)
     }
-}
-
-fn one(number: f64) -> Samples {
-    let mut samples = Samples::new();
-    samples.push(number);
-    samples
 }

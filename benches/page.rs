@@ -210,7 +210,7 @@ fn live(visitor: &mut Visitor, pages: &[String]) -> Result {
         println!("    /{page:<32} {slow:>8.2} ms {kilobytes:>7.1} KB {elements:>5}");
         worst.push(slow);
     }
-    let slowest = one(worst.max());
+    let slowest = Samples::one(worst.max());
     Goal::AtMost(LIVE.0).judge("the slowest page, p95", &slowest, "ms");
     Goal::AtMost(LIVE.1).judge("the same, aimed at", &slowest, "ms");
     Ok(())
@@ -259,15 +259,15 @@ fn past(visitor: &mut Visitor, pages: &[String], last: u64) -> Result {
     let goal = if last <= 120_000 { COLD.0 } else { COLD.1 };
     Goal::AtMost(goal).judge(
         "an unknown moment, p95",
-        &one(percentile(&mut cold, 95)),
+        &Samples::one(percentile(&mut cold, 95)),
         "ms",
     );
     Goal::AtMost(WARM).judge(
         "the next moment, slowest page, p95",
-        &one(worst.max()),
+        &Samples::one(worst.max()),
         "ms",
     );
-    Goal::AtMost(WARM).judge("the moment before, p95", &one(back), "ms");
+    Goal::AtMost(WARM).judge("the moment before, p95", &Samples::one(back), "ms");
     Ok(())
 }
 
@@ -312,11 +312,11 @@ fn streams(copy: &Copy, daemon: &Daemon, pages: &[String], ideas: u64) -> Result
     let count = bytes.len();
     println!("  {RATE} events a second for {seconds} s, with {count} open pages and without");
     let sent = bytes.iter().sum::<u64>() as f64 / 1e3 / f64::from(seconds);
-    one(sent).show("sent to all pages", "KB/s");
-    one(rest.cpu).show("processor without pages", "core");
-    one(rest.slowest).show("acknowledged without pages, p99", "ms");
-    Goal::AtMost(CPU).judge("processor with pages", &one(busy.cpu), "core");
-    Goal::AtMost(ACKNOWLEDGED).judge("acknowledged, p99", &one(busy.slowest), "ms");
+    Samples::one(sent).show("sent to all pages", "KB/s");
+    Samples::one(rest.cpu).show("processor without pages", "core");
+    Samples::one(rest.slowest).show("acknowledged without pages, p99", "ms");
+    Goal::AtMost(CPU).judge("processor with pages", &Samples::one(busy.cpu), "core");
+    Goal::AtMost(ACKNOWLEDGED).judge("acknowledged, p99", &Samples::one(busy.slowest), "ms");
     Ok(())
 }
 
@@ -396,10 +396,4 @@ fn percentile(times: &mut [f64], percent: usize) -> f64 {
         .get(place.saturating_sub(1))
         .copied()
         .unwrap_or(f64::NAN)
-}
-
-fn one(value: f64) -> Samples {
-    let mut samples = Samples::new();
-    samples.push(value);
-    samples
 }

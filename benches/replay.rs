@@ -1,7 +1,7 @@
 //! The state from the event log, by a full replay and from a snapshot with the events after it,
 //! against a typed parse of the same lines.
 //!
-//! `BENCH_EVENTS` (100000,1000000 without it), `BENCH_ROUNDS` (5).
+//! `BENCH_EVENTS` (1000,10000,100000,1000000 without it), `BENCH_ROUNDS` (5).
 
 // Counts and bytes as they are printed, with three digits.
 #![allow(clippy::cast_precision_loss)]
@@ -22,13 +22,18 @@ use swarm::domain::state::State;
 
 /// Events after the snapshot; the daemon takes one about every thousand.
 const TAIL: u64 = 1_000;
+/// Events, and how long the `SwarmSDK` 2.7.13 took to rebuild its state from so many, in
+/// milliseconds: measured once.
+const SDK: [(u64, f64); 3] = [(1_000, 68.0), (10_000, 851.0), (100_000, 7_941.0)];
+/// The part of that time that a full replay may take.
+const PART: f64 = 20.0;
 
 fn main() -> Result {
     if !wanted() {
         return Ok(());
     }
     let rounds = size("BENCH_ROUNDS", 5, 1)?;
-    for events in sizes("BENCH_EVENTS", &[100_000, 1_000_000], 2_000)? {
+    for events in sizes("BENCH_EVENTS", &[1_000, 10_000, 100_000, 1_000_000], 2_000)? {
         measure(events as u64, rounds)?;
     }
     Ok(())
@@ -61,16 +66,19 @@ fn measure(events: u64, rounds: usize) -> Result {
             "the ways to the state differ".to_owned()
         })?;
     }
-    report(&times);
+    report(events, &times);
     Ok(())
 }
 
-fn report([parse, fold, full, start]: &[Samples; 4]) {
+fn report(events: u64, [parse, fold, full, start]: &[Samples; 4]) {
     full.show("full replay: read, verify, parse, evolve", "ms");
     start.show("start: snapshot and the last 1,000 events", "ms");
     parse.show("floor, serde_json parses the lines typed", "ms");
     fold.show("the same and evolve, for comparison", "ms");
     Goal::AtMost(3.0).judge("full replay / typed parse", &full.over(parse), "x");
+    if let Some((_, theirs)) = SDK.iter().find(|(size, _)| *size == events) {
+        Goal::AtMost(theirs / PART).judge("full replay, a twentieth of SwarmSDK's", full, "ms");
+    }
 }
 
 /// A log, with a snapshot some events before its end.

@@ -11,6 +11,7 @@
 //! | [`domain`] | pure rules: what may happen and what follows. No files, git, clock, chance |
 //! | [`view`] | the state as people and programs see it; its shapes are part of the contract |
 //! | [`journal`] | the event log, its snapshots and its lock: bytes on disk |
+//! | [`archive`] | a swarm as one file: written, and unpacked without trust |
 //! | [`process`] | one supervised child under a detached runner, whatever it is for |
 //! | [`git`] | worktrees, merges, references; every git command of the program |
 //! | [`config`] | the configuration: layers, schema, checks; what `init` writes |
@@ -21,12 +22,12 @@
 //! | [`web`] | the page: the state as markup, forms that become commands, live updates |
 //! | [`cli`] | arguments, rendering, one file for each verb |
 //!
-//! Every room may use `domain`. `daemon`, `api`, `web` and `cli` may use `view`. `journal`,
-//! `process`, `git` and `config` do not know each other. `agents` stands on them, then come
-//! `daemon`, `api`, `web` and `cli`. Three small files serve every room but `domain`: [`crash`],
-//! the points at which tests kill the program, [`remove`], the only place that removes files, and
-//! [`plain_file`], which opens files that an agent may have replaced. A test reads the sources and
-//! fails when a room uses one that it must not know.
+//! Every room may use `domain`. `daemon`, `api`, `web` and `cli` may use `view`. `archive`,
+//! `journal`, `process`, `git` and `config` do not know each other. `agents` stands on them, then
+//! come `daemon`, `api`, `web` and `cli`. Three small files serve every room but `domain`:
+//! [`crash`], the points at which tests kill the program, [`remove`], the only place that removes
+//! files, and [`plain_file`], which opens files that an agent may have replaced. A test reads the
+//! sources and fails when a room uses one that it must not know.
 //!
 //! ## The loop
 //!
@@ -60,6 +61,7 @@
 
 pub mod agents;
 pub mod api;
+pub mod archive;
 pub mod cli;
 pub mod config;
 pub mod crash;
@@ -75,7 +77,7 @@ pub mod view;
 pub mod web;
 
 /// Runs the program for `std::env::args`: a hidden child program (a runner, the demo's agent, the
-/// bridge to an agent's protocol), or the command line.
+/// bridge to an agent's protocol, the hook of an agent's program), or the command line.
 pub fn main() -> std::process::ExitCode {
     if let Some(code) = process::runner::hidden_program(std::env::args_os()) {
         return code;
@@ -84,6 +86,7 @@ pub fn main() -> std::process::ExitCode {
     match args.next().as_deref().and_then(std::ffi::OsStr::to_str) {
         Some(agents::demo::SUBCOMMAND) => return agents::demo::main(args),
         Some(agents::acp::SUBCOMMAND) => return agents::acp::main(args),
+        Some(agents::read_guard::SUBCOMMAND) => return agents::read_guard::main(args),
         _ => {}
     }
     cli::run(std::env::args_os())

@@ -1,12 +1,12 @@
-//! Opens regular files in directories that others can write to. Every room that reads a file an
-//! agent or a person may have replaced opens it here.
+//! Opens regular files, and makes folders, in directories that others can write to. Every room that
+//! reads a file an agent or a person may have replaced opens it here.
 //!
-//! Invariant: never blocks on a pipe, and returns only regular files.
+//! Invariant: never blocks on a pipe, and goes through no link unless asked to.
 
 use std::fmt;
-use std::fs::{File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use nix::libc;
@@ -32,6 +32,23 @@ pub fn open_through_links(path: &Path) -> io::Result<File> {
 pub fn other_kind(error: &io::Error) -> Option<&'static str> {
     let inner = error.get_ref()?.downcast_ref::<NotRegular>()?;
     Some(inner.0)
+}
+
+/// Makes a private folder if it is missing; returns whether it was.
+///
+/// # Errors
+/// [`NotADirectory`](io::ErrorKind::NotADirectory) for anything else at `path`, such as a link.
+pub fn make_folder(path: &Path) -> io::Result<bool> {
+    match DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            if fs::symlink_metadata(path)?.is_dir() {
+                return Ok(false);
+            }
+            let words = format!("{} is not a folder", path.display());
+            Err(io::Error::new(io::ErrorKind::NotADirectory, words))
+        }
+        made => made.map(|()| true),
+    }
 }
 
 fn open_with(path: &Path, flags: libc::c_int) -> io::Result<File> {
@@ -104,6 +121,12 @@ mod tests {
             let error = open_through_links(&at(odd)).unwrap_err();
             assert!(other_kind(&error).is_some(), "{odd}: {error}");
         }
+        for odd in ["link", "loop", "pipe", "file", "socket"] {
+            let error = make_folder(&at(odd)).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::NotADirectory, "{odd}");
+        }
+        assert!(make_folder(&at("new")).unwrap());
+        assert!(!make_folder(&at("new")).unwrap());
         let missing = open(&at("none")).unwrap_err();
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);
     }

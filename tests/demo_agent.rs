@@ -167,6 +167,7 @@ impl Agent<'_> {
             identity: Some(&Identity::default()),
             own_program: env!("CARGO_BIN_EXE_swarm").into(),
             memory: None,
+            guard: None,
             talk: Conversation::New("s-1".parse().unwrap()),
         };
         DemoAdapter.launch(&context).unwrap()

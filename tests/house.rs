@@ -14,6 +14,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("view", &["domain"]),
     ("remove", &[]),
     ("plain_file", &[]),
+    ("archive", &["domain", "crash", "remove", "plain_file"]),
     ("journal", &["domain", "crash", "remove", "plain_file"]),
     ("process", &["domain", "crash", "remove", "plain_file"]),
     ("git", &["domain", "crash", "remove", "plain_file"]),
@@ -37,6 +38,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         &[
             "domain",
             "view",
+            "archive",
             "journal",
             "process",
             "git",
@@ -87,6 +89,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         &[
             "domain",
             "view",
+            "archive",
             "journal",
             "process",
             "git",

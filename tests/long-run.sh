@@ -20,7 +20,9 @@ part hooks env SWARM_HOOK_STORM=1000 SWARM_HOOK_STORM_BYTES=1073741824 cargo tes
 part endurance env SWARM_ENDURANCE=50000 cargo test --locked --test it memory_and_descriptors:: -- --nocapture
 part interrupts env SWARM_INTERRUPTS=500 cargo test --locked --test it interrupted_runs:: -- --nocapture --test-threads 1
 part rollbacks env SWARM_ROLLBACK_KILLS=200 cargo test --locked --test it rollback_killed:: -- --nocapture
+part moves env SWARM_MOVE_KILLS=60 cargo test --locked --test it moves:: -- --nocapture
 part operations env SWARM_ROLLBACK_SEQUENCES=20 cargo test --locked --test it rollback_model:: -- --nocapture
+part tools env SWARM_IT_INCREMENTS=100 cargo test --locked --test it mcp::many_servers -- --nocapture
 part syscalls env SWARM_SYSCALLS=all cargo test --locked --test it harm_at -- --nocapture
 part agents cargo test --locked --test agents -- --ignored --nocapture --test-threads 1
 part journal env SWARM_EXHAUSTIVE=1 SWARM_SECTOR_CASES=1000000 cargo test --locked --lib journal:: -- --nocapture

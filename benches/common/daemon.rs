@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use swarm::api::DaemonFile;
 
-use super::repo::Copy;
+use super::repo::{Copy, Template};
 use super::{Result, SWARM, command, run};
 
 /// How long a daemon may take to answer.
@@ -21,6 +21,14 @@ pub struct Daemon {
     child: Child,
     root: PathBuf,
     home: PathBuf,
+}
+
+/// A repository in which nothing starts.
+pub fn quiet_repository(folder: &Path) -> Result<Copy> {
+    let template = Template::new(&folder.join("template"), 100)?;
+    let copy = template.copy(&folder.join("copy"))?;
+    configure(&copy, "semi-auto", 3, &[])?;
+    Ok(copy)
 }
 
 /// Writes the configuration of a repository whose agents run the script of the template.

@@ -10,7 +10,7 @@ use swarm::domain::effect::{self, Effect, Purpose, Saved};
 use swarm::domain::event::{Event, Mark};
 use swarm::domain::evolve::evolve;
 use swarm::domain::ids::{IdeaId, Oid, ProfileName, RunId};
-use swarm::domain::observation::{Observation, RunEnd, RunEndKind};
+use swarm::domain::observation::{Observation, Recorded, RunEnd, RunEndKind};
 use swarm::domain::outcome::{
     BuildMergeOutcome, InboxArchived, LandOutcome, Outcome, SaveWorkOutcome, SealOutcome,
     StopDelivered, TreeSetup, VerifyReady, WorktreePrepared, WorktreeReleased,
@@ -41,21 +41,28 @@ pub struct Maker {
     ideas: u64,
     commit: Option<Oid>,
     commits: u64,
+    /// Provenance records so far.
+    recorded: u64,
 }
 
 impl Maker {
     /// Begins a log in this folder, which may be missing. All its commits are made up.
     pub fn new(state_dir: &Path) -> Result<Self> {
-        Self::begin(state_dir, None)
+        Self::begin(state_dir, None, false)
+    }
+
+    /// As [`Self::new`], and each iteration gets its provenance record, in the log alone.
+    pub fn recording(state_dir: &Path) -> Result<Self> {
+        Self::begin(state_dir, None, true)
     }
 
     /// Begins a log whose every commit is this one, so that a daemon finds the target where the
     /// log says it is.
     pub fn at_commit(state_dir: &Path, commit: &str) -> Result<Self> {
-        Self::begin(state_dir, Some(commit.parse()?))
+        Self::begin(state_dir, Some(commit.parse()?), false)
     }
 
-    fn begin(state_dir: &Path, commit: Option<Oid>) -> Result<Self> {
+    fn begin(state_dir: &Path, commit: Option<Oid>, records: bool) -> Result<Self> {
         if let Some(parent) = state_dir.parent() {
             std::fs::create_dir_all(parent)?;
         }
@@ -68,13 +75,14 @@ impl Maker {
             ideas: 0,
             commit,
             commits: 0,
+            recorded: 0,
         };
         let version = "0.1.0".to_owned();
         this.observe(&Observation::DaemonStarted {
             version,
             counters: None,
         })?;
-        let (hash, settings) = ("0".repeat(64), Box::new(settings()?));
+        let (hash, settings) = ("0".repeat(64), Box::new(settings(records)?));
         this.command(&Command::LoadSettings { hash, settings })?;
         this.observe(&Observation::RecoveryDone)?;
         Ok(this)
@@ -91,6 +99,14 @@ impl Maker {
     /// Works until at least so many ideas are done.
     pub fn work_until_done(&mut self, ideas: u64) -> Result {
         while self.ideas < ideas + BACKLOG {
+            self.turn()?;
+        }
+        Ok(())
+    }
+
+    /// Works until at least so many iterations have a provenance record.
+    pub fn work_until_recorded(&mut self, records: u64) -> Result {
+        while self.recorded < records {
             self.turn()?;
         }
         Ok(())
@@ -216,6 +232,23 @@ impl Maker {
                 outcome: Ok(outcome),
             })?;
         }
+        self.record_all()
+    }
+
+    /// Says that the records are written which the state owes.
+    fn record_all(&mut self) -> Result {
+        while let Some(run) = self.state.record_due().map(|(run, _)| run.clone()) {
+            self.recorded += 1;
+            let sha256 = format!("{:064x}", self.recorded);
+            let tree = Some(self.oid()?);
+            let model = Some("a-model-4-5-20250929".to_owned());
+            let recorded = Ok(Recorded {
+                sha256,
+                tree,
+                model,
+            });
+            self.observe(&Observation::IterationRecorded { run, recorded })?;
+        }
         Ok(())
     }
 
@@ -261,7 +294,9 @@ impl Maker {
             | Purpose::Verify { .. }
             | Purpose::Baseline { .. }
             | Purpose::Setup { .. }
-            | Purpose::Hook { .. } => vec![],
+            | Purpose::Hook { .. }
+            | Purpose::Synthesis { .. }
+            | Purpose::Replay { .. } => vec![],
         };
         for (offset, signal) in (100..).step_by(400).zip(signals) {
             seen.push(Observation::SignalSeen {
@@ -332,6 +367,7 @@ impl Maker {
             Effect::ReleaseWorktree(_) => WorktreeReleased::default().into(),
             Effect::ArchiveInbox(_) => InboxArchived.into(),
             Effect::Notify(_) => return Err("there is no webhook".into()),
+            Effect::JudgeReplay(_) => return Err("nobody asked for a replay".into()),
             Effect::MakeCheckpoint(_)
             | Effect::DeleteCheckpoint(_)
             | Effect::CheckRollback(_)
@@ -408,7 +444,7 @@ fn usage() -> Usage {
     }
 }
 
-fn settings() -> Result<Settings> {
+fn settings(keep_records: bool) -> Result<Settings> {
     let local: ProfileName = "local".parse()?;
     Ok(Settings {
         mode: Mode::Autopilot,
@@ -443,5 +479,8 @@ fn settings() -> Result<Settings> {
         prices: std::collections::BTreeMap::new(),
         budget: swarm::domain::settings::Budget::default(),
         agents_may_add: false,
+        memory_window: 4096,
+        keep_records,
+        synthesis: swarm::domain::settings::SynthesisSettings::default(),
     })
 }

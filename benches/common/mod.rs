@@ -6,9 +6,11 @@
 // Each benchmark is a program of its own and uses a part of this.
 #![allow(dead_code)]
 
+pub mod clients;
 pub mod daemon;
 pub mod facts;
 pub mod log;
+pub mod mcp;
 pub mod repo;
 pub mod samples;
 pub mod web;

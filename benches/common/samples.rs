@@ -14,6 +14,11 @@ impl Samples {
         Self(Vec::new())
     }
 
+    /// Those of one round.
+    pub fn one(value: f64) -> Self {
+        Self(vec![value])
+    }
+
     /// Whether there is no round yet.
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()

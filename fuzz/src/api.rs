@@ -156,6 +156,7 @@ fn new_world() -> World {
         control: Arc::new(NoControl),
         entrance: None,
         finder: Arc::default(),
+        measured: Arc::default(),
         stop,
     }));
     World {

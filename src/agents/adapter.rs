@@ -12,11 +12,14 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::Profile;
+use super::conversation::{PlaceError, Placement};
 use super::environment::{Environment, Sources, WorkVariables, set};
 use super::memory_server::MemoryServer;
+use super::read_guard::GuardHook;
 use super::stream::{Conclusion, OutputReader};
 use crate::config::Adapter as Kind;
 use crate::domain::session::SessionId;
+use crate::domain::usage::Usage;
 
 /// A kind of agent program.
 pub trait Adapter: Send + Sync {
@@ -59,6 +62,55 @@ pub trait Adapter: Send + Sync {
     fn amend(&self, started: &StartedAs, concluded: &mut Conclusion) -> io::Result<()> {
         let _ = (started, concluded);
         Ok(())
+    }
+
+    /// Directory of the program's own records under this environment; `None` if swarm knows none.
+    fn records(&self, environment: &Environment) -> Option<PathBuf> {
+        let _ = environment;
+        None
+    }
+
+    /// The file in which the program keeps a conversation, below its records; `None` if it is not
+    /// there or swarm cannot read it.
+    ///
+    /// # Errors
+    /// The records exist but cannot be read.
+    fn conversation_file(
+        &self,
+        records: &Path,
+        session: &SessionId,
+        worktree: &Path,
+    ) -> io::Result<Option<PathBuf>> {
+        let _ = (records, session, worktree);
+        Ok(None)
+    }
+
+    /// Whether the program gives the file of this conversation this name, without folders.
+    fn names_conversation(&self, _name: &str, _session: &SessionId) -> bool {
+        false
+    }
+
+    /// What the conversation in this file has used, if the program counts that there and goes on
+    /// counting from it.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    fn usage_in(&self, _conversation: &Path) -> io::Result<Option<Usage>> {
+        Ok(None)
+    }
+
+    /// Copies a conversation's file to where the program looks for it in another worktree; returns
+    /// the path of the copy. To call it again is no error.
+    ///
+    /// # Errors
+    /// See [`PlaceError`].
+    fn place_conversation(
+        &self,
+        records: &Path,
+        conversation: &mut Placement<'_>,
+    ) -> Result<PathBuf, PlaceError> {
+        let _ = (records, conversation);
+        Err(PlaceError::NotPortable)
     }
 }
 
@@ -117,6 +169,9 @@ pub enum Login {
 pub struct StartedAs {
     /// The adapter that parses the output.
     pub adapter: Kind,
+    /// The profile; older versions did not write it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
     /// The requested model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -141,6 +196,7 @@ impl StartedAs {
     pub fn new(adapter: Kind) -> Self {
         Self {
             adapter,
+            profile: None,
             model: None,
             session: None,
             resumed: false,
@@ -177,6 +233,8 @@ pub struct LaunchContext<'a> {
     pub talk: Conversation,
     /// Server of the memory's tools; `None` if agents get none.
     pub memory: Option<MemoryServer>,
+    /// The hook that has told files read again; `None` if there are none or nobody wants it.
+    pub guard: Option<GuardHook>,
 }
 
 /// A process to start in the worktree, with the prompt on standard input.
@@ -194,6 +252,8 @@ pub struct Launch {
     pub files: Vec<(&'static str, Vec<u8>)>,
     /// Whether the program is told of the server of the memory's tools.
     pub has_memory_tools: bool,
+    /// Whether the program is told of the hook that has told files read again.
+    pub has_read_guard: bool,
 }
 
 /// Why a profile cannot be launched.
@@ -290,6 +350,7 @@ impl LaunchContext<'_> {
             started,
             files: vec![],
             has_memory_tools: false,
+            has_read_guard: false,
         };
         match launch.flaw() {
             None => Ok(launch),

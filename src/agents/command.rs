@@ -102,6 +102,7 @@ mod tests {
             identity: None,
             own_program: "/bin/swarm".into(),
             memory: None,
+            guard: None,
             talk: Conversation::New("s-1".parse().unwrap()),
         })
     }

@@ -154,6 +154,10 @@ const ALLOWED: &[&str] = &[
     "TZ",
     "TERM",
     "TMPDIR",
+    // Where git's settings are, with the name and address that go into commits.
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_CONFIG_NOSYSTEM",
     // The network.
     "HTTP_PROXY",
     "HTTPS_PROXY",
@@ -300,6 +304,7 @@ mod tests {
                 ("GIT_DIR", "/elsewhere"),
                 ("GIT_INDEX_FILE", "/i"),
                 ("GIT_AUTHOR_NAME", "n"),
+                ("GIT_CONFIG_GLOBAL", "/git"),
                 ("SWARM_MODE", "autopilot"),
                 ("NODE_OPTIONS", "--inspect"),
             ]),
@@ -317,6 +322,7 @@ mod tests {
             names,
             [
                 "CARGO_HOME",
+                "GIT_CONFIG_GLOBAL",
                 "LC_ALL",
                 "MY_KEY",
                 "PATH",

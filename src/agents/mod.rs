@@ -3,19 +3,22 @@
 //!
 //! Invariant: everything here maps data to data. It starts no process, writes no file and keeps no
 //! state; callers persist what it returns before they act on it. The exceptions are the two hidden
-//! programs: the demo's scripted agent, and the bridge to the Agent Client Protocol.
+//! programs (the demo's scripted agent, the bridge to the Agent Client Protocol), and
+//! `conversation`, which copies a program's own file.
 
 pub mod acp;
 pub mod adapter;
 pub mod claude;
 pub mod codex;
 pub mod command;
+pub mod conversation;
 pub mod demo;
 pub mod environment;
 pub mod gemini;
 pub mod memory_server;
 pub mod opencode;
 pub mod prompt;
+pub mod read_guard;
 pub mod recovery_context;
 pub mod stream;
 pub mod test_status;

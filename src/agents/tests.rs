@@ -9,6 +9,7 @@ use std::path::Path;
 use super::adapter::{AdapterError, Conversation, Launch, LaunchContext, Login};
 use super::environment::{Environment, WorkVariables};
 use super::memory_server::MemoryServer;
+use super::read_guard::GuardHook;
 use super::{AdapterKind, Profile, adapter};
 
 fn profile(kind: AdapterKind, args: &[&str]) -> Profile {
@@ -43,6 +44,7 @@ fn launch(
         own_program: "/bin/swarm".into(),
         talk,
         memory: None,
+        guard: None,
     })
 }
 
@@ -68,8 +70,105 @@ fn launch_with_memory(kind: AdapterKind, inherited: &Environment) -> Launch {
                 "r-1",
                 "/runs/r-1".into(),
             ),
+            guard: None,
         })
         .unwrap()
+}
+
+/// The launch of an agent that was told of a file that changed.
+fn launch_guarded(profile: &Profile) -> Launch {
+    let work = WorkVariables::default();
+    let paths = vec!["src/a.rs".to_owned()];
+    adapter(profile.adapter)
+        .launch(&LaunchContext {
+            profile,
+            work: &work,
+            inherited: &Environment::new(),
+            pass: &[],
+            identity: None,
+            own_program: "/bin/swarm".into(),
+            talk: Conversation::Resume("s-1".parse().unwrap()),
+            memory: None,
+            guard: GuardHook::new(
+                Path::new("/a b/swarm"),
+                Path::new("/runs/r-1"),
+                Path::new("/r/w"),
+                paths,
+            ),
+        })
+        .unwrap()
+}
+
+/// What follows each `--settings` in the arguments.
+fn settings_of(launch: &Launch) -> Vec<&str> {
+    let args: Vec<&str> = launch
+        .args
+        .iter()
+        .map(|arg| arg.to_str().unwrap())
+        .collect();
+    let pairs = args.windows(2).filter(|pair| pair[0] == "--settings");
+    pairs.map(|pair| pair[1]).collect()
+}
+
+#[test]
+fn claude_gets_the_hook_that_has_told_files_read_again() {
+    let guarded = launch_guarded(&profile(AdapterKind::Claude, &["-x"]));
+    assert_eq!(settings_of(&guarded), ["/runs/r-1/guard-settings.json"]);
+    assert!(guarded.has_read_guard);
+    let file = |name: &str| {
+        let mut files = guarded.files.iter();
+        let (_, content) = files.find(|(file, _)| *file == name).unwrap();
+        serde_json::from_slice::<serde_json::Value>(content).unwrap()
+    };
+    let command = "'/a b/swarm' __guard '/runs/r-1'";
+    let hooks = &file("guard-settings.json")["hooks"];
+    for (moment, tools) in [
+        ("PreToolUse", "Edit|MultiEdit|Write|NotebookEdit"),
+        ("PostToolUse", "Read"),
+    ] {
+        assert_eq!(hooks[moment][0]["matcher"], tools);
+        assert_eq!(hooks[moment][0]["hooks"][0]["command"], command);
+    }
+    let told = file("changed-files.json");
+    assert_eq!(told["worktree"], "/r/w");
+    assert_eq!(told["paths"][0], "src/a.rs");
+    // Nothing changed, or nobody wants it.
+    let old = Conversation::Resume("s-1".parse().unwrap());
+    let plain = launch(&profile(AdapterKind::Claude, &[]), old, &Environment::new()).unwrap();
+    assert!(settings_of(&plain).is_empty() && plain.files.is_empty());
+    for kind in [
+        AdapterKind::Codex,
+        AdapterKind::Gemini,
+        AdapterKind::Opencode,
+    ] {
+        let other = launch_guarded(&profile(kind, &[]));
+        assert!(
+            settings_of(&other).is_empty() && !other.has_read_guard,
+            "{kind:?}"
+        );
+        assert!(other.files.is_empty(), "{kind:?}");
+    }
+}
+
+#[test]
+fn settings_of_a_profile_stay_and_keep_the_hook_out() {
+    for args in [
+        &["--settings", "/own.json"][..],
+        &["--settings=/own.json"],
+        &["--bare"],
+    ] {
+        let mut profile = profile(AdapterKind::Claude, args);
+        let own = launch_guarded(&profile);
+        assert!(!own.has_read_guard && own.files.is_empty(), "{args:?}");
+        let line: Vec<&str> = own.args.iter().map(|arg| arg.to_str().unwrap()).collect();
+        assert!(line.ends_with(args), "{line:?}");
+        // They may be part of the program's command, too.
+        profile.args = vec![];
+        let command = ["claude"].iter().chain(args);
+        profile.command = command.map(|word| (*word).to_owned()).collect();
+        let own = launch_guarded(&profile);
+        assert!(!own.has_read_guard && own.files.is_empty(), "{args:?}");
+    }
 }
 
 #[test]

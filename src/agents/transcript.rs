@@ -11,6 +11,7 @@ use std::io::Write;
 
 use super::stream::{OutputReader, Said};
 use super::text::{head, one_line, plain};
+use crate::domain::reads::is_shell;
 use crate::domain::session::SessionId;
 use crate::domain::usage::{Tokens, Usage};
 
@@ -229,21 +230,6 @@ fn cut(line: &str) -> String {
         whole if whole.len() == line.len() => line.to_owned(),
         first => format!("{first} ..."),
     }
-}
-
-/// Whether a tool's input is a shell command, by the tool's name.
-fn is_shell(tool: &str) -> bool {
-    const SHELLS: &[&str] = &[
-        "bash",
-        "shell",
-        "sh",
-        "execute",
-        "exec_command",
-        "run_shell_command",
-        "command_execution",
-        "local_shell",
-    ];
-    SHELLS.iter().any(|shell| tool.eq_ignore_ascii_case(shell))
 }
 
 fn used(usage: &Usage) -> String {

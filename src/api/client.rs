@@ -153,6 +153,15 @@ impl Client {
         self.ask(Method::POST, path, Some(body)).await
     }
 
+    /// Sends a POST whose body is a file.
+    pub async fn post_file(&self, path: &str, file: Bytes) -> Result<Value, ClientError> {
+        let answer = async {
+            let request = self.request(&Method::POST, path, file, "application/json")?;
+            self.answer(request).await
+        };
+        self.within(CHANGE_LIMIT, answer).await
+    }
+
     /// Sends a PATCH.
     pub async fn patch(&self, path: &str, body: &Value) -> Result<Value, ClientError> {
         self.ask(Method::PATCH, path, Some(body)).await
@@ -171,7 +180,7 @@ impl Client {
     /// Reads a stream line by line: events as JSON lines, or an agent's output.
     pub async fn stream(&self, path: &str) -> Result<Stream, ClientError> {
         let accept = "application/x-ndjson, text/plain";
-        let request = self.request(&Method::GET, path, None, accept)?;
+        let request = self.request(&Method::GET, path, Bytes::new(), accept)?;
         let (sender, response) = self.within(READ_LIMIT, self.send(request)).await?;
         if !response.status().is_success() {
             return Err(self.refusal(sender, response).await?);
@@ -220,7 +229,12 @@ impl Client {
         path: &str,
         body: Option<&Value>,
     ) -> Result<Value, ClientError> {
+        let body = body.map_or_else(Bytes::new, |body| Bytes::from(body.to_string()));
         let request = self.request(&method, path, body, "application/json")?;
+        self.answer(request).await
+    }
+
+    async fn answer(&self, request: Request<Full<Bytes>>) -> Result<Value, ClientError> {
         let (sender, response) = self.send(request).await?;
         if !response.status().is_success() {
             return Err(self.refusal(sender, response).await?);
@@ -234,10 +248,9 @@ impl Client {
         &self,
         method: &Method,
         path: &str,
-        body: Option<&Value>,
+        body: Bytes,
         accept: &str,
     ) -> Result<Request<Full<Bytes>>, ClientError> {
-        let body = body.map_or_else(String::new, Value::to_string);
         let mut request = Request::builder()
             .method(method)
             .uri(format!("/api/v1/{path}"))
@@ -254,7 +267,7 @@ impl Client {
             request = request.header(OPERATION, operation.as_str());
         }
         request
-            .body(Full::new(Bytes::from(body)))
+            .body(Full::new(body))
             .map_err(|error| ClientError::Io(io::Error::new(io::ErrorKind::InvalidInput, error)))
     }
 

@@ -155,6 +155,7 @@ fn status_of(rejection: &Rejection) -> StatusCode {
         | Rejection::CheckpointTaken(_)
         | Rejection::Cycle(_)
         | Rejection::WorkChanged { .. }
+        | Rejection::Moved { .. }
         | Rejection::NotNow { .. }
         | Rejection::Illegal(_) => StatusCode::CONFLICT,
         Rejection::ProfileUnknown { .. }
@@ -171,7 +172,8 @@ fn status_of_memory(refusal: &MemoryRefusal) -> StatusCode {
     match refusal {
         MemoryRefusal::FactUnknown(_)
         | MemoryRefusal::NoteUnknown(_)
-        | MemoryRefusal::LearningUnknown(_) => StatusCode::NOT_FOUND,
+        | MemoryRefusal::LearningUnknown(_)
+        | MemoryRefusal::LearningCompacted(_) => StatusCode::NOT_FOUND,
         MemoryRefusal::FactConflict { .. } | MemoryRefusal::NoteConflict { .. } => {
             StatusCode::CONFLICT
         }
@@ -183,6 +185,7 @@ fn status_of_memory(refusal: &MemoryRefusal) -> StatusCode {
         | MemoryRefusal::VersionMissing(_)
         | MemoryRefusal::EvidenceUnknown(_)
         | MemoryRefusal::EvidenceLacks { .. }
+        | MemoryRefusal::EvidenceMissing
         | MemoryRefusal::Empty(_)
         | MemoryRefusal::TooLarge { .. }
         | MemoryRefusal::Quota(_)

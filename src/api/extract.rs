@@ -1,7 +1,8 @@
 //! Turns requests into typed values. A refusal has the shape of [`ApiError`] and says what is
 //! allowed.
 //!
-//! Invariant: every body is at most [`MAX_BODY_BYTES`] long and arrives within [`BODY_TIMEOUT`].
+//! Invariant: every body is at most [`MAX_BODY_BYTES`] long, a file as long as its route allows,
+//! and arrives within [`BODY_TIMEOUT`].
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -9,13 +10,13 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
-use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::extract::{DefaultBodyLimit, FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 
 use super::error::ApiError;
-pub(super) use super::sender::Asked;
+pub(super) use super::sender::{Asked, Reader};
 
 /// The longest accepted body, in bytes.
 pub const MAX_BODY_BYTES: usize = 2 * 1024 * 1024;
@@ -30,13 +31,36 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
-        let read = Bytes::from_request(request, state);
-        let bytes = tokio::time::timeout(BODY_TIMEOUT, read)
-            .await
-            .map_err(|_| too_slow())?
-            .map_err(|rejection| unread(&rejection))?;
+        let bytes = bytes(request, state).await?;
+        let bytes = bytes.map_err(|rejection| unread(&rejection))?;
         parse(&bytes).map(Self)
     }
+}
+
+/// A body that is a file, at most `MAX` bytes long, whatever is in it.
+pub(super) struct FileBody<const MAX: usize>(pub(super) Vec<u8>);
+
+impl<const MAX: usize, S: Send + Sync> FromRequest<S> for FileBody<MAX> {
+    type Rejection = ApiError;
+
+    async fn from_request(mut request: Request, state: &S) -> Result<Self, ApiError> {
+        DefaultBodyLimit::max(MAX).apply(&mut request);
+        let bytes = bytes(request, state).await?;
+        let bytes = bytes.map_err(|rejection| match rejection.status() {
+            StatusCode::PAYLOAD_TOO_LARGE => too_large(MAX),
+            _ => unread(&rejection),
+        })?;
+        Ok(Self(bytes.into()))
+    }
+}
+
+async fn bytes<S: Send + Sync>(
+    request: Request,
+    state: &S,
+) -> Result<Result<Bytes, BytesRejection>, ApiError> {
+    let read = Bytes::from_request(request, state);
+    let read = tokio::time::timeout(BODY_TIMEOUT, read).await;
+    read.map_err(|_| too_slow())
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
@@ -53,9 +77,13 @@ fn unread(rejection: &BytesRejection) -> ApiError {
     if rejection.status() != StatusCode::PAYLOAD_TOO_LARGE {
         return ApiError::bad_request(format!("the body could not be read: {rejection}"));
     }
-    let message = format!("the body is longer than {MAX_BODY_BYTES} bytes");
-    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "BODY_TOO_LARGE", message)
+    too_large(MAX_BODY_BYTES)
         .suggest("put the long part into a file in the repository and name that file")
+}
+
+fn too_large(most: usize) -> ApiError {
+    let message = format!("the body is longer than {most} bytes");
+    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "BODY_TOO_LARGE", message)
 }
 
 fn too_slow() -> ApiError {

@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | `routes` | one file for each family of routes; `openapi`, `schema` and `types` describe them |
 //! | `events`, `logs` | the two streamed answers: durable events, and the output of runs |
+//! | `measured` | the measures of the memory, as far as the log was read for them |
 //! | `sender` | who sent a request, and what agents may send |
 //! | `server` | the unix socket, who may use it, and where clients find it |
 //! | `client` | what the command line uses |
@@ -19,6 +20,7 @@ pub mod error;
 pub mod events;
 mod extract;
 pub mod logs;
+pub mod measured;
 mod openapi;
 mod routes;
 pub mod schema;
@@ -27,6 +29,7 @@ pub mod server;
 pub mod types;
 
 use std::io;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -40,6 +43,7 @@ use tokio::sync::watch;
 use crate::daemon::actor::handle::Journaled;
 use crate::daemon::checkpoints::list::Preview;
 use crate::daemon::clean::Report;
+use crate::daemon::files::archive::Archive;
 use crate::daemon::hooks::HookView;
 use crate::daemon::memory::finder::Finder;
 use crate::daemon::offline::Upto;
@@ -47,13 +51,16 @@ use crate::daemon::review::Wanted;
 use crate::daemon::{CommandError, Handle};
 use crate::domain::evolve::evolve;
 use crate::domain::ids::CheckpointName;
+use crate::domain::memory::Learnings;
 use crate::domain::state::State;
+use crate::view::memory::LogFilter;
 use crate::view::{MergeDiff, TargetNow};
 
 pub use client::{Client, ClientError, ConnectError};
 pub use error::ApiError;
 pub use extract::{BODY_TIMEOUT, MAX_BODY_BYTES};
-pub(crate) use routes::{approve_merge, resolve_merge};
+pub use measured::Measured;
+pub(crate) use routes::{approve_merge, locate_state, resolve_merge};
 pub use sender::Origin;
 pub(crate) use sender::{Asked, named_run};
 pub use server::daemon_file::DaemonFile;
@@ -80,6 +87,8 @@ pub struct ApiContext {
     pub entrance: Option<Arc<dyn Entrance>>,
     /// Searches the memory that agents share.
     pub finder: Arc<Finder>,
+    /// Measures what the memory is worth.
+    pub measured: Arc<Measured>,
     /// True once the actor has published its last event: streams send the rest and end.
     pub stop: watch::Receiver<bool>,
 }
@@ -104,6 +113,22 @@ pub trait EventLog: Send + Sync {
         Ok(())
     }
 
+    /// Passes the durable events about the memory up to `last` that the filter wants to `each`,
+    /// oldest first, until that has had enough. It blocks.
+    fn memory_log(
+        &self,
+        filter: &LogFilter,
+        last: u64,
+        each: &mut dyn FnMut(Journaled) -> ControlFlow<()>,
+    ) -> io::Result<()> {
+        let mut flow = ControlFlow::Continue(());
+        self.scan(filter.read_after(), last, &mut |one| {
+            if flow.is_continue() && filter.wants(one.seq, one.ts, &one.event) {
+                flow = each(one);
+            }
+        })
+    }
+
     /// The state at a point, by a replay. It blocks.
     fn state_at(&self, upto: Upto) -> io::Result<State>;
 
@@ -114,6 +139,13 @@ pub trait EventLog: Send + Sync {
             evolve(&mut state, one.seq, one.ts, &one.event);
         })?;
         Ok(state)
+    }
+
+    /// All learnings up to an event, those too that were dropped from the state. It blocks.
+    fn learned(&self, upto: u64) -> io::Result<Learnings> {
+        let mut archive = Archive::default();
+        self.scan(0, upto, &mut |one| archive.see(one.seq, one.ts, &one.event))?;
+        Ok(archive.into_learnings())
     }
 }
 

@@ -31,7 +31,8 @@ pub struct CleanReport {
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
 pub struct Removed {
-    /// What it was: `run`, `copy`, `repositories`, `worktree` or `leftover`.
+    /// What it was: `run`, `copy`, `import`, `repositories`, `worktree` or
+    /// `leftover`.
     pub kind: String,
     /// Its path, relative to the repository's root.
     pub path: String,
@@ -49,6 +50,8 @@ pub struct KeptThings {
     pub runs: BTreeMap<String, u64>,
     /// Copies in `state/`: `young`, `repairing`.
     pub copies: BTreeMap<String, u64>,
+    /// Files of imported agents: `unfinished`, `young`.
+    pub imports: BTreeMap<String, u64>,
     /// Folders with kept repositories: `inUse`, `unfinished`, `young`, `unknown`.
     pub repositories: BTreeMap<String, u64>,
     /// Unused worktrees: `daemonRuns`, `unfinished`, `gitRuns`.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, MatchedPath, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Method, StatusCode};
+use axum::http::{Extensions, HeaderMap, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 
@@ -18,7 +18,9 @@ use super::ApiContext;
 use super::error::ApiError;
 use super::openapi::PREFIX;
 use super::server::peer::Peer;
+use crate::daemon::memory::tally::ReadOf;
 use crate::domain::command::Command;
+use crate::domain::event::ShownItem;
 use crate::domain::ids::RunId;
 use crate::domain::rejection::Rejection;
 use crate::domain::request::{self, Author, OperationId};
@@ -85,6 +87,35 @@ impl<S: Send + Sync> FromRequestParts<S> for Asked {
     }
 }
 
+/// The iteration that reads the memory; nobody else's reading is counted.
+pub(super) struct Reader(Option<RunId>);
+
+impl FromRequestParts<Arc<ApiContext>> for Reader {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        context: &Arc<ApiContext>,
+    ) -> Result<Self, Infallible> {
+        // Reading is allowed to everybody. If swarm cannot find out who asks, it only does not
+        // count the reading.
+        let by = author(context, &parts.extensions, &parts.headers).ok();
+        let agent = by.filter(|by| by.agent().is_some());
+        Ok(Self(agent.and_then(|by| by.run().cloned())))
+    }
+}
+
+impl Reader {
+    /// Counts what it reads.
+    pub(super) fn reads(&self, context: &ApiContext, what: ReadOf, items: Vec<ShownItem>) {
+        let Some(run) = &self.0 else {
+            return;
+        };
+        let count = |state: &_| context.handle.tally().read(state, run, what, items);
+        context.handle.read(count);
+    }
+}
+
 fn operation(headers: &HeaderMap) -> Result<Option<OperationId>, ApiError> {
     let Some(value) = headers.get(OPERATION) else {
         return Ok(None);
@@ -103,7 +134,8 @@ pub(super) async fn refuse_agents(
     if request.method().is_safe() {
         return Ok(next.run(request).await);
     }
-    let admitted = author(&context, &request).and_then(|by| admit(by, &request));
+    let by = author(&context, request.extensions(), request.headers());
+    let admitted = by.and_then(|by| admit(by, &request));
     Ok(match admitted {
         Ok(by) => {
             request.extensions_mut().insert(Sender(by));
@@ -114,28 +146,32 @@ pub(super) async fn refuse_agents(
 }
 
 /// The run that the sender's process belongs to, else the live run that it names, else a person.
-fn author(context: &ApiContext, request: &Request) -> Result<Author, ApiError> {
-    let peer = request.extensions().get::<Peer>();
+fn author(
+    context: &ApiContext,
+    extensions: &Extensions,
+    headers: &HeaderMap,
+) -> Result<Author, ApiError> {
+    let peer = extensions.get::<Peer>();
     let run = match peer {
         Some(peer) => peer
             .run_in(&context.runs_dir)
             .map_err(|why| unknown(&why))?,
         None => None,
     };
-    let named = request.headers().get(RUN);
+    let named = headers.get(RUN);
     let named = named.and_then(|run| run.to_str().ok()?.parse::<RunId>().ok());
     if run.is_none() && named.is_none() {
-        return Ok(Author::Person.through(mcp_client(request).as_deref()));
+        return Ok(Author::Person.through(mcp_client(headers).as_deref()));
     }
     let author = context.handle.read(|state| match run {
         Some(run) => Author::of_run(state, run),
         None => Author::who_names(state, named),
     });
-    Ok(author.through(mcp_client(request).as_deref()))
+    Ok(author.through(mcp_client(headers).as_deref()))
 }
 
-fn mcp_client(request: &Request) -> Option<String> {
-    let client = request.headers().get(MCP_CLIENT)?.to_str().ok()?;
+fn mcp_client(headers: &HeaderMap) -> Option<String> {
+    let client = headers.get(MCP_CLIENT)?.to_str().ok()?;
     // One name without a value: the decoder of forms undoes the escapes.
     let (name, _) = form_urlencoded::parse(client.as_bytes()).next()?;
     Some(name.into_owned())

@@ -52,6 +52,7 @@ impl From<AddIdea> for NewIdea {
             profile: body.profile,
             inbox: None,
             review: body.review,
+            imported: None,
         }
     }
 }
@@ -243,7 +244,7 @@ pub struct Shutdown {
 /// An empty body, or `{}`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Nothing {}
+pub(in crate::api) struct Nothing {}
 
 /// Filters ideas.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -298,6 +299,26 @@ pub struct UndoQuery {
     /// Skip approvals whose work has landed, which cannot be taken back.
     #[serde(default)]
     pub skip_landed: bool,
+}
+
+/// How to import an agent's state.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ImportAgentQuery {
+    /// The idea that goes on from it: pending, failed, blocked or timed out. Without it, one is
+    /// added.
+    #[serde(default)]
+    #[param(value_type = Option<String>)]
+    pub idea_id: Option<IdeaId>,
+    /// The profile of the next attempts. Default: the agent's own if it is configured here, else
+    /// the idea's, else the default one.
+    #[serde(default)]
+    #[param(value_type = Option<String>)]
+    pub profile: Option<ProfileName>,
+    /// Check the file and answer what would happen, but change nothing.
+    #[serde(default)]
+    pub check: bool,
 }
 
 /// Options of a clean.

@@ -5,12 +5,16 @@ use std::path::PathBuf;
 use jiff::tz::TimeZone;
 
 use super::access::remote::Daemon;
-use super::access::{Access, with_access};
+use super::access::{Access, Past, with_access_then};
+use super::args::at::At;
 use super::args::global::Global;
+use super::clock;
 use super::error::CliError;
+use super::event_log::read_point;
 use super::output::Output;
 use super::output::final_flush::FinalFlush;
 use super::repo::Repo;
+use crate::domain::time::Timestamp;
 
 /// The global options and the streams.
 pub struct Context {
@@ -22,6 +26,8 @@ pub struct Context {
     pub zone: TimeZone,
     /// Limits how long the last messages may take.
     pub last_words: Option<FinalFlush>,
+    /// The earlier point that the command shows (`--at`).
+    pub past: Option<Past>,
 }
 
 impl Context {
@@ -39,12 +45,35 @@ impl Context {
         Repo::find(&self.start_folder()?)
     }
 
-    /// Does `work` through the daemon or, without one, through the files.
+    /// Does `work` through the daemon or, without one, through the files. An earlier point is read
+    /// from the files, with and without a daemon.
     pub fn with_access<T>(
         &self,
         work: impl FnMut(&mut Access) -> Result<T, CliError>,
     ) -> Result<T, CliError> {
-        with_access(&self.repo()?, work)
+        with_access_then(&self.repo()?, self.past.as_ref(), work)
+    }
+
+    /// Has the command show the point that was typed, if one was.
+    ///
+    /// # Errors
+    /// The text is no point, or the log has no such point.
+    pub fn look_back(&mut self, at: &At) -> Result<(), CliError> {
+        if let Some(text) = &at.at {
+            let point = read_point(text, &self.zone, clock::now())?;
+            let past = Past::read(&self.repo()?.paths(), point)?;
+            if !self.output.json {
+                let then = past.describe(&self.zone);
+                self.output.note(format!("as of {then}"));
+            }
+            self.past = Some(past);
+        }
+        Ok(())
+    }
+
+    /// The time that ages count to: now, or the time of the point that is shown.
+    pub fn now(&self) -> Timestamp {
+        self.past.as_ref().map_or_else(clock::now, Past::time)
     }
 
     /// The daemon.

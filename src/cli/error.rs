@@ -9,6 +9,7 @@ use std::io;
 use serde_json::{Value, json};
 
 use crate::api::error::current_of;
+use crate::archive::ArchiveError;
 use crate::daemon::DaemonError;
 use crate::daemon::error::Unfit;
 use crate::domain::rejection::Rejection;
@@ -26,7 +27,8 @@ pub const EXIT_CODES: [(u8, &str); 10] = [
     (4, "the agent's CLI is missing or not usable"),
     (
         5,
-        "an idea failed, hit its limit or is blocked (`wait`, `start --until-idle`)",
+        "an idea failed, hit its limit or is blocked (`wait`, `start --until-idle`), or a replay \
+        is worse than `--expect`",
     ),
     (6, "something needs you"),
     (74, "the disk failed while the daemon was writing"),
@@ -278,6 +280,9 @@ impl From<io::Error> for CliError {
     }
 }
 
+/// Code of a file that is no agent's state; the API answers with the same.
+pub const AGENT_FILE: &str = "AGENT_FILE";
+
 impl From<DaemonError> for CliError {
     fn from(error: DaemonError) -> Self {
         let suggestions = error.suggestions();
@@ -295,6 +300,9 @@ impl From<DaemonError> for CliError {
             DaemonError::Rejected(rejection) => return rejection.into(),
             DaemonError::Config(_) => Self::refused(error.to_string())
                 .hint("fix it, then check again: swarm config check"),
+            DaemonError::AgentFileRefused { .. } => {
+                Self::refused(error.to_string()).code(AGENT_FILE)
+            }
             DaemonError::NotSetUp { .. }
             | DaemonError::TargetMissing(_)
             | DaemonError::NoTarget
@@ -303,6 +311,9 @@ impl From<DaemonError> for CliError {
             | DaemonError::GitProgramsUnreadable(_)
             | DaemonError::WayNotOffered
             | DaemonError::RunsAlive(_)
+            | DaemonError::Archive(_)
+            | DaemonError::NotImportable { .. }
+            | DaemonError::SwarmThere { .. }
             | DaemonError::Io { .. } => Self::refused(error.to_string()),
         };
         suggestions.into_iter().fold(error, Self::hint)
@@ -324,6 +335,12 @@ fn unfit_agents(unfit: &[Unfit]) -> CliError {
         }
     }
     error.hint("check all agents: swarm doctor")
+}
+
+impl From<ArchiveError> for CliError {
+    fn from(error: ArchiveError) -> Self {
+        DaemonError::from(error).into()
+    }
 }
 
 impl From<JournalError> for CliError {

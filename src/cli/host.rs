@@ -3,6 +3,7 @@
 //! Invariant: the socket is bound and `daemon.json` written only while the state lock is held, and
 //! both are removed before the lock is released.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -23,16 +24,20 @@ use crate::daemon::actor::clock;
 use crate::daemon::actor::handle::Journaled;
 use crate::daemon::checkpoints::list::Preview;
 use crate::daemon::clean::Report;
+use crate::daemon::files::archive;
 use crate::daemon::hooks::HookView;
 use crate::daemon::lifecycle::reload::{ReloadError as DaemonReloadError, Reloader};
 use crate::daemon::lifecycle::systemd_notify::SystemdNotify;
+use crate::daemon::memory::log;
 use crate::daemon::offline::{self, Upto};
 use crate::daemon::review::Wanted;
 use crate::daemon::{Daemon, DaemonError, End, Handle, Options, Paths};
 use crate::domain::ids::CheckpointName;
 use crate::domain::lifecycle::SwarmPhase;
+use crate::domain::memory::Learnings;
 use crate::domain::settings::Mode;
 use crate::domain::state::State;
+use crate::view::memory::LogFilter;
 use crate::view::{MergeDiff, TargetNow};
 use crate::web::DemoRun;
 use crate::web::entry::access::{self, Access};
@@ -242,6 +247,7 @@ fn context(
         }),
         entrance: access.map(|access| access as Arc<dyn Entrance>),
         finder: daemon.finder(),
+        measured: Arc::default(),
         stop,
     }
 }
@@ -315,6 +321,15 @@ impl EventLog for Log {
         offline::scan(&self.paths, after, upto, each).map_err(std::io::Error::other)
     }
 
+    fn memory_log(
+        &self,
+        filter: &LogFilter,
+        last: u64,
+        each: &mut dyn FnMut(Journaled) -> ControlFlow<()>,
+    ) -> std::io::Result<()> {
+        log::select(&self.paths, filter, last, each).map_err(std::io::Error::other)
+    }
+
     fn state_at(&self, upto: Upto) -> std::io::Result<State> {
         offline::state_at(&self.paths, upto).map_err(std::io::Error::other)
     }
@@ -322,6 +337,10 @@ impl EventLog for Log {
     fn state_from(&self, state: State, seq: u64) -> std::io::Result<State> {
         let upto = Upto::Seq(seq);
         offline::state_from(&self.paths, state, upto).map_err(std::io::Error::other)
+    }
+
+    fn learned(&self, upto: u64) -> std::io::Result<Learnings> {
+        archive::learnings(&self.paths, upto).map_err(std::io::Error::other)
     }
 }
 

@@ -12,7 +12,7 @@
 //! | [`output`], `confirm` | streams, tables and colours; questions before a change |
 //! | [`error`] | errors and exit codes |
 //! | `new_ideas` | new ideas from files and from the person's editor |
-//! | `mcp` | the memory as tools, for an agent's program |
+//! | `mcp` | the memory and the swarm as tools, for an agent's program |
 //! | `complete` | answers a shell that completes a command line |
 //! | `host` | runs a daemon in this process |
 //!
@@ -80,6 +80,7 @@ fn execute(verb: Verb, global: Global, output: Output) -> u8 {
         output,
         zone: TimeZone::system(),
         last_words: None,
+        past: None,
     };
     finish(verb, &mut context)
 }

@@ -14,8 +14,9 @@ use crate::daemon::Paths;
 pub const FOLDER: &str = ".swarm";
 
 /// The folders below `.swarm` that swarm writes to.
-const WRITTEN: [&str; 8] = [
+const WRITTEN: [&str; 9] = [
     "state",
+    "state/memory",
     "runs",
     "worktrees",
     "checkpoints",

@@ -94,6 +94,9 @@ pub(crate) fn settings() -> Settings {
         prices: std::collections::BTreeMap::new(),
         budget: crate::domain::settings::Budget::default(),
         agents_may_add: false,
+        memory_window: 4096,
+        keep_records: false,
+        synthesis: crate::domain::settings::SynthesisSettings::default(),
     }
 }
 
@@ -636,6 +639,7 @@ fn merge_events() -> Vec<Event> {
 fn other_events() -> Vec<Event> {
     let mut events = crate::domain::testkit::samples::of_every_kind();
     events.extend(crate::domain::testkit::memory_samples::of_every_kind());
+    events.extend(crate::domain::testkit::transfer_samples::of_every_kind());
     events.extend(run_events());
     events.extend(repair_events());
     events.extend(effect_events());

@@ -48,6 +48,7 @@ impl World {
             output,
             zone: TimeZone::UTC,
             last_words: None,
+            past: None,
         };
         let code = finish(cli.verb, &mut context);
         let (data, messages) = (data.text(), messages.text());

@@ -62,6 +62,10 @@ fn references(config: &Config) -> Vec<(String, ProblemKind)> {
     let used = [
         ("agents.profile", default),
         ("merge.resolver", config.merge.resolver.as_ref()),
+        (
+            "memory.synthesis.profile",
+            config.memory.synthesis.profile.as_ref(),
+        ),
     ];
     used.into_iter()
         .filter_map(|(key, name)| Some((key, name?)))

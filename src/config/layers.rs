@@ -350,7 +350,10 @@ fn read(
 
 /// Whether a finding about `key` may be a consequence of a value that was pruned before.
 fn in_doubt(key: &str, bad: &[String]) -> bool {
-    let about_profiles = key == "agents.profile" || key == "merge.resolver";
+    let about_profiles = matches!(
+        key,
+        "agents.profile" | "merge.resolver" | "memory.synthesis.profile"
+    );
     let within = |bad: &str, key: &str| {
         let rest = bad.strip_prefix(key);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))

@@ -34,7 +34,7 @@ pub use hooks::{Hook, HookName, OnCrash, OnTimeout};
 pub use layers::{Flag, Layered, Sources, UserFile, VARIABLES, layer};
 pub use model::{
     Adapter, Agents, Baseline, Budget, Checkpoints, Checks, Completion, Config, KeepIgnored,
-    Limits, Merge, Mode, Pricing, Profile, Shutdown, Worktree,
+    Limits, Merge, Mode, Pricing, Profile, ReadGuard, Shutdown, Synthesis, Worktree,
 };
 pub use notify::{Address, Notify, Webhook, address, expand};
 pub use read::{MAX_FILE_BYTES, environment, load};

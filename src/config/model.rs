@@ -64,6 +64,8 @@ pub struct Config {
     pub notify: Notify,
     /// What agents are shown of what others found out.
     pub memory: Memory,
+    /// Provenance records: what each iteration was given, and what it did.
+    pub provenance: Provenance,
     /// Spending limits. When one is reached, no new iteration starts; running iterations finish
     /// unless `hardStop` is true.
     pub budget: Budget,
@@ -96,6 +98,7 @@ impl Default for Config {
             hooks: BTreeMap::new(),
             notify: Notify::default(),
             memory: Memory::default(),
+            provenance: Provenance::default(),
             budget: Budget::default(),
             retention: Retention::default(),
             shutdown: Shutdown::default(),
@@ -116,6 +119,57 @@ pub struct Memory {
     /// what it is worth.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub holdout: f64,
+    /// How many learnings that support no fact swarm keeps in its state. At twice as many it drops
+    /// the oldest ones from there; the event log keeps them.
+    #[schemars(range(min = 16, max = 1_000_000))]
+    pub window: u32,
+    /// A model makes facts of learnings.
+    pub synthesis: Synthesis,
+}
+
+/// Provenance records: what each iteration was given, and what it did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Provenance {
+    /// Whether swarm keeps a record of each iteration, and its files in git.
+    pub keep: bool,
+    /// Days after which a record is deleted.
+    #[schemars(range(min = 1, max = 36_500))]
+    pub days: u32,
+    /// Days to keep a record whose last replay does not match it; at least `days`.
+    #[schemars(range(min = 1, max = 36_500))]
+    pub failed_replay_days: u32,
+}
+
+impl Default for Provenance {
+    fn default() -> Self {
+        Self {
+            keep: true,
+            days: 90,
+            failed_replay_days: 180,
+        }
+    }
+}
+
+/// When a model makes facts of learnings.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Synthesis {
+    /// The profile that does it, by itself on autopilot. Without one, only
+    /// `swarm memory synthesize` starts it.
+    pub profile: Option<String>,
+    /// New learnings after which it starts.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub every: u32,
+}
+
+impl Default for Synthesis {
+    fn default() -> Self {
+        Self {
+            profile: None,
+            every: 50,
+        }
+    }
 }
 
 impl Default for Memory {
@@ -123,6 +177,8 @@ impl Default for Memory {
         Self {
             prompt_bytes: 6144,
             holdout: 0.0,
+            window: 4096,
+            synthesis: Synthesis::default(),
         }
     }
 }
@@ -155,7 +211,8 @@ pub struct Agents {
     /// Number of consecutive failures after which autopilot pauses.
     #[schemars(range(min = 1, max = 1000))]
     pub failures_to_pause: u32,
-    /// How often swarm retries an idea after its agent crashed. After that, it asks a person.
+    /// How often swarm retries an idea after its agent crashed, and how often in a row it repeats
+    /// a check or a setup command whose runner was killed. After that, it asks a person.
     #[schemars(range(min = 0, max = 100))]
     pub crash_retries: u32,
     /// Minutes without output after which swarm stops an agent and starts it again. Adapter
@@ -175,6 +232,10 @@ pub struct Agents {
     /// Whether agents get the shared memory as tools of the Model Context Protocol. swarm passes
     /// the server to each program that can take one, and changes no file of yours.
     pub mcp: bool,
+    /// Whether an agent may change a file that others changed since it read it. `tell`: yes; its
+    /// prompt names such files. `block`: not before it has read the file again. Claude Code only:
+    /// agents of other programs are told.
+    pub read_guard: ReadGuard,
     /// Output limit of one run, in MiB. A run that exceeds it is stopped.
     #[serde(rename = "maxOutputMiB")]
     #[schemars(range(min = 1, max = 1_048_576))]
@@ -198,10 +259,22 @@ impl Default for Agents {
             pass_env: Vec::new(),
             may_add_ideas: false,
             mcp: true,
+            read_guard: ReadGuard::default(),
             max_output_mib: 1024,
             profiles: BTreeMap::new(),
         }
     }
+}
+
+/// Whether an agent may change a file that others changed since it read it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReadGuard {
+    /// Yes; its prompt names such files.
+    #[default]
+    Tell,
+    /// Not before it has read the file again. Claude Code only.
+    Block,
 }
 
 /// One way to run an agent.

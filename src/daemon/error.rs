@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 
 use super::preflight::Fault;
+use crate::archive::ArchiveError;
 use crate::config::ConfigError;
 use crate::domain::rejection::Rejection;
 use crate::git::GitError;
@@ -69,6 +70,9 @@ pub enum DaemonError {
     /// A checkpoint was made after the last event of the log.
     #[error("{0}, so the log may be truncated. Nothing was changed")]
     EndGone(String),
+    /// An archive is refused, or cannot be written.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
     /// The event log cannot be written.
     #[error(transparent)]
     Append(#[from] AppendError),
@@ -92,6 +96,28 @@ pub enum DaemonError {
         ends, or `agents.leaseMinutes` after their daemon stopped"
     )]
     RunsAlive(String),
+    /// An archive cannot be imported here.
+    #[error("this archive cannot be imported: {why}")]
+    NotImportable {
+        /// Why.
+        why: String,
+        /// What to do instead.
+        next: String,
+    },
+    /// The state of an agent cannot be imported.
+    #[error("this agent's state cannot be imported: {why}; nothing was changed")]
+    AgentFileRefused {
+        /// What is wrong with its file, as a clause about it.
+        why: String,
+        /// What to do instead.
+        next: String,
+    },
+    /// An archive is only imported where no swarm is.
+    #[error("a swarm of {events} events is already here; nothing was changed")]
+    SwarmThere {
+        /// Events in its log.
+        events: u64,
+    },
     /// A system call failed.
     #[error("cannot {doing}: {source}")]
     Io {
@@ -165,6 +191,11 @@ impl DaemonError {
             Self::WayNotOffered => &["see what is wrong and which repairs fit: swarm doctor"],
             Self::RunsAlive(_) => &["wait until they stop, then repair again"],
             Self::Journal(error) => return error.suggestions(),
+            Self::Archive(error) => return error.suggestions(),
+            Self::NotImportable { next, .. } | Self::AgentFileRefused { next, .. } => {
+                return vec![next.clone()];
+            }
+            Self::SwarmThere { .. } => &["import it in another clone of the repository"],
             Self::Rejected(rejection) => return rejection.suggestions(),
             Self::Locked { pid: None }
             | Self::Config(_)

@@ -27,7 +27,8 @@ use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::git::Repo;
 use crate::journal::{
-    JournalError, LockError, Record, Segments, StartFrom, StateLock, load, replay,
+    JournalError, LockError, PREVIOUS_FILE, Record, SNAPSHOT_FILE, Segments, SnapshotFault,
+    StartFrom, StateLock, load, read_snapshot, replay,
 };
 use crate::process::{self, RunDir, RunStatus};
 use crate::view::{MergeDiff, TargetNow};
@@ -109,29 +110,23 @@ fn require_unmoved(paths: &Paths, state: &State, command: &Command) -> Result<()
 /// # Errors
 /// [`DaemonError::Locked`]; a rejection; a log that cannot be read or written.
 pub fn execute(paths: &Paths, request: &Request) -> Result<Accepted, DaemonError> {
-    let loader = Loader::new(paths);
-    // Rules need the configured profiles and slots. An invalid configuration is reported by
-    // `start`.
-    let settings = loader.load().ok().and_then(|config| {
-        let repo = Repo::open(&paths.root).ok()?;
-        let head = repo.head_branch().ok()?;
-        let settings = settings::settings(&config, &head.unwrap_or_default()).ok()?;
-        Some((config, repo, settings))
-    });
+    execute_after(paths, request, || Ok(()))
+}
+
+/// As [`execute`]. `prepare` puts on disk what the events refer to: once they are decided on and
+/// before they are written, under the lock. It is not called if the operation was done before.
+///
+/// # Errors
+/// As [`execute`], and those of `prepare`: nothing was written then.
+pub(super) fn execute_after(
+    paths: &Paths,
+    request: &Request,
+    prepare: impl FnOnce() -> Result<(), DaemonError>,
+) -> Result<Accepted, DaemonError> {
     let mut store = Store::open(paths)?;
-    let settings = settings.and_then(|(config, repo, mut settings)| {
-        settings.hooks = hooks::settings(&repo, &config, &store.state).ok()?;
-        Some((config.hash(), settings))
-    });
     let (now, _) = Clock::after(store.state.swarm.last_event_at).now();
     let before = store.state.seq;
-    let mut events = Vec::new();
-    if let Some((hash, settings)) = settings {
-        let settings = Box::new(settings);
-        let load = Command::LoadSettings { hash, settings };
-        let decided = decide::command(&store.state, &load, now)?;
-        fold(&mut store.state, &mut events, decided, now);
-    }
+    let mut events = load_settings(paths, &mut store.state, now)?;
     require_unmoved(paths, &store.state, &request.command)?;
     let own = events.len();
     match decide::request(&store.state, request, now)? {
@@ -140,6 +135,7 @@ pub fn execute(paths: &Paths, request: &Request) -> Result<Accepted, DaemonError
             return Ok(Accepted::before(operation));
         }
     }
+    prepare()?;
     if events.len() > own {
         crash::point("offline.decided");
         store.journal.append(before, now, &events)?;
@@ -154,6 +150,29 @@ pub fn execute(paths: &Paths, request: &Request) -> Result<Accepted, DaemonError
         events: events.split_off(own),
         before: None,
     })
+}
+
+/// Folds today's settings into a state, as a start does: rules need the configured profiles and
+/// slots. An invalid configuration changes nothing; `start` reports it.
+pub(super) fn load_settings(
+    paths: &Paths,
+    state: &mut State,
+    now: Timestamp,
+) -> Result<Vec<Event>, DaemonError> {
+    let settings = Loader::new(paths).load().ok().and_then(|config| {
+        let repo = Repo::open(&paths.root).ok()?;
+        let head = repo.head_branch().ok()?;
+        let mut settings = settings::settings(&config, &head.unwrap_or_default()).ok()?;
+        settings.hooks = hooks::settings(&repo, &config, state).ok()?;
+        Some((config.hash(), Box::new(settings)))
+    });
+    let mut events = Vec::new();
+    if let Some((hash, settings)) = settings {
+        let load = Command::LoadSettings { hash, settings };
+        let decided = decide::command(state, &load, now)?;
+        fold(state, &mut events, decided, now);
+    }
+    Ok(events)
 }
 
 fn fold(state: &mut State, events: &mut Vec<Event>, decided: Vec<Event>, now: Timestamp) {
@@ -272,6 +291,26 @@ pub fn state_from(paths: &Paths, mut state: State, upto: Upto) -> Result<State, 
         },
     )?;
     applied.map(|()| state)
+}
+
+/// The event after which the snapshot before the newest one was taken; `None` without a usable one.
+pub fn previous_snapshot(paths: &Paths) -> Option<u64> {
+    let file = paths.state.join(PREVIOUS_FILE);
+    let snapshot = read_snapshot::<serde::de::IgnoredAny>(&file).ok()?;
+    Some(snapshot.position.seq)
+}
+
+/// The snapshot files that cannot be used, each with why. One that is not there is no fault.
+pub fn damaged_snapshots(paths: &Paths) -> Vec<(&'static str, SnapshotFault)> {
+    let fault = |name: &'static str| {
+        let read = read_snapshot::<serde::de::IgnoredAny>(&paths.state.join(name));
+        match read {
+            Ok(_) | Err(SnapshotFault::Missing) => None,
+            Err(fault) => Some((name, fault)),
+        }
+    };
+    let files = [SNAPSHOT_FILE, PREVIOUS_FILE];
+    files.into_iter().filter_map(fault).collect()
 }
 
 /// The current state computed in two ways, to compare.

@@ -45,6 +45,7 @@ impl Seat {
             inbox,
             published,
             seq: watched,
+            tally: Arc::default(),
         };
         (handle, seat)
     }

@@ -7,9 +7,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::hook::HookName;
-use super::ids::{AgentId, CheckpointName, IdeaId, Oid, ProfileName};
+use super::ids::{AgentId, CheckpointName, IdeaId, Oid, ProfileName, RunId};
 use super::memory::MemoryCommand;
 use super::settings::{Mode, Settings};
+use super::state::transfer::agent::ImportedAgent;
 
 /// A new idea.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
@@ -35,6 +36,9 @@ pub struct NewIdea {
     /// Whether a person must approve its work even if `merge.autoMerge` is on.
     #[serde(default, skip_serializing_if = "is_false")]
     pub review: bool,
+    /// The agent that it goes on from, if its state was imported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Box<ImportedAgent>>,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)] // the form that serde asks for
@@ -69,6 +73,20 @@ pub struct IdeaEdit {
     /// New priority.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<i64>,
+}
+
+/// An agent's state to go on from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ImportAgent {
+    /// The idea whose next attempts go on from it; `None` adds one.
+    pub idea: Option<IdeaId>,
+    /// Text of a new idea.
+    pub text: String,
+    /// Profile of the next attempts; `None` for the idea's own or the default.
+    pub profile: Option<ProfileName>,
+    /// The agent.
+    pub imported: ImportedAgent,
 }
 
 /// What to do with the merge queue after the target was force-pushed.
@@ -138,6 +156,8 @@ pub enum Command {
         /// Use a new worktree instead of the agent's current one.
         new_worktree: bool,
     },
+    /// Let the next attempts at an idea go on from an agent's exported state.
+    ImportAgent(Box<ImportAgent>),
     /// Send a message to an agent with its next prompt.
     SayToAgent {
         /// The agent.
@@ -215,6 +235,15 @@ pub enum Command {
         /// What was approved: the git object id of its content, or `gone`; `@`; the landings that
         /// changed it, separated by commas.
         content: String,
+    },
+    /// Replay a recorded iteration and compare the result.
+    ReplayRecord {
+        /// Run of the recorded iteration.
+        of: RunId,
+        /// SHA-256 of the record's file, in hex.
+        sha256: String,
+        /// Profile to run under.
+        profile: ProfileName,
     },
     /// Change the memory that agents share.
     Memory(MemoryCommand),

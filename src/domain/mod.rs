@@ -15,6 +15,7 @@
 //! | [`memory`] | what agents know together: learnings, facts, notes |
 //! | [`usage`], [`verdict`] | what it uses, and what it reports of its own end |
 //! | [`hook`], [`settings`] | a person's programs; the settings that decisions use |
+//! | [`likeness`], [`reads`] | how alike two iterations are; which files a tool's call reads |
 //! | [`secrets`] | text that has the shape of a secret, and what it becomes |
 //! | [`ids`], [`time`] | names and points in time, checked when created |
 //!
@@ -30,9 +31,11 @@ pub mod evolve;
 pub mod hook;
 pub mod ids;
 pub mod lifecycle;
+pub mod likeness;
 pub mod memory;
 pub mod observation;
 pub mod outcome;
+pub mod reads;
 pub mod rejection;
 pub mod request;
 pub mod retention;

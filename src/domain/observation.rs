@@ -5,12 +5,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::event::ShownItem;
+use super::event::{ReadCounts, ShownItem};
 use super::ids::{EffectId, Oid, RunId};
 use super::outcome::{Failure, Outcome};
 use super::session::SessionId;
 use super::signal::Signal;
 use super::state::Counters;
+use super::time::Timestamp;
 use super::usage::{Bill, Usage};
 use super::verdict::Verdict;
 
@@ -94,6 +95,27 @@ pub enum Observation {
         /// Whether it shows nothing on purpose.
         held: bool,
     },
+    /// An iteration is over; it read these parts of the memory by itself.
+    MemoryRead {
+        /// Its run.
+        run: RunId,
+        /// What it looked up or found.
+        items: Vec<ShownItem>,
+        /// How often it read what.
+        by_tool: ReadCounts,
+    },
+    /// The provenance record of an iteration is on disk, or can never be written.
+    IterationRecorded {
+        /// Its run.
+        run: RunId,
+        /// What was written.
+        recorded: Result<Recorded, String>,
+    },
+    /// Provenance records have become old.
+    RecordsOld {
+        /// Those of iterations that ended before this time.
+        before: Timestamp,
+    },
     /// A problem outside any effect that people should know about.
     Trouble {
         /// Stable key, so that the same problem is one warning.
@@ -108,6 +130,17 @@ pub enum Observation {
     },
     /// Only time has passed.
     Tick,
+}
+
+/// A provenance record on disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recorded {
+    /// SHA-256 of its file, in hex.
+    pub sha256: String,
+    /// Tree of the worktree after the iteration, if it could be read.
+    pub tree: Option<Oid>,
+    /// Model that was used, if its program says so.
+    pub model: Option<String>,
 }
 
 impl std::fmt::Display for RunEndKind {
@@ -146,8 +179,8 @@ pub struct RunEnd {
     /// run to run. `None` if the output cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
-    /// After an iteration: digest of the worktree with its uncommitted changes; that of a clean one
-    /// is its commit. `None` if it cannot be read.
+    /// After an iteration: the files of the worktree as a tree in git; of a clean one, its commit.
+    /// `None` if they cannot be read. Older logs have a digest instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
     /// After an iteration: the program's own report; `None` if it reports none.

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use super::effect::{ConflictLevel, Saved};
 use super::ids::{IdeaId, Oid};
+use super::likeness::{Measures, Verdict};
 use super::observation::RunEnd;
 use super::state::checkpoint::{Checkpoint, IdeaThen};
 
@@ -34,6 +35,7 @@ pub enum Outcome {
     MoveTarget(MoveTargetOutcome),
     ArchiveInbox(InboxArchived),
     Notify(NotifyOutcome),
+    JudgeReplay(ReplayMeasured),
 }
 
 /// Why an effect failed.
@@ -319,4 +321,20 @@ pub enum NotifyOutcome {
         /// What happened, for people; see above.
         why: String,
     },
+}
+
+/// What a replay came to, compared with its record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplayMeasured {
+    /// The judgement, or why there is none, for people.
+    pub judgement: Result<Judgement, String>,
+}
+
+/// A verdict and its grounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Judgement {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// All measures.
+    pub measures: Measures,
 }

@@ -94,6 +94,15 @@ pub enum Rejection {
     /// A command about the memory was refused.
     #[error(transparent)]
     Memory(#[from] MemoryRefusal),
+    /// The swarm has moved away.
+    #[error(
+        "this swarm has moved away in an archive ({manifest_sha256:.12}); it goes on where that \
+        archive was imported"
+    )]
+    Moved {
+        /// SHA-256 of the archive's manifest, in hex.
+        manifest_sha256: String,
+    },
     /// The command makes no sense in the current state.
     #[error("cannot {what}: {why}")]
     NotNow {
@@ -131,6 +140,7 @@ impl Rejection {
             Self::CheckpointTaken(_) => "CHECKPOINT_TAKEN",
             Self::NotForAgents { .. } => "NOT_FOR_AGENTS",
             Self::Memory(refusal) => refusal.code(),
+            Self::Moved { .. } => "SWARM_MOVED",
             Self::NotNow { .. } | Self::Illegal(_) => "NOT_NOW",
         }
     }
@@ -147,13 +157,7 @@ impl Rejection {
     /// Next steps for a person; each names a command where one helps.
     pub fn suggestions(&self) -> Vec<String> {
         match self {
-            Self::IdeaUnknown(id) => {
-                let number: Option<u64> = id.as_str().parse().ok();
-                let meant = number
-                    .map(|number| format!("ids look like this: {}", IdeaId::numbered(number)));
-                let list = "see the ideas: swarm idea list".to_owned();
-                meant.into_iter().chain([list]).collect()
-            }
+            Self::IdeaUnknown(id) => ids_look_like(id),
             Self::AgentUnknown(_) => vec!["see the agents: swarm agent list".into()],
             Self::AgentOver { idea, .. } => {
                 vec![format!("see its idea: swarm idea show {idea}")]
@@ -201,10 +205,20 @@ impl Rejection {
                 allow.into_iter().chain([ask]).collect()
             }
             Self::Memory(refusal) => refusal.suggestions(),
+            Self::Moved { .. } => {
+                vec!["if nothing works there, work here again: swarm snapshot reclaim".into()]
+            }
             Self::TooMuch(_) => vec!["use fewer, or put it in the text".into()],
             Self::Illegal(_) => vec!["see the current state: swarm status".into()],
         }
     }
+}
+
+fn ids_look_like(id: &IdeaId) -> Vec<String> {
+    let number: Option<u64> = id.as_str().parse().ok();
+    let meant = number.map(|number| format!("ids look like this: {}", IdeaId::numbered(number)));
+    let list = "see the ideas: swarm idea list".to_owned();
+    meant.into_iter().chain([list]).collect()
 }
 
 fn newest_is(newest: Option<&CheckpointName>) -> String {

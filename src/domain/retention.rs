@@ -10,6 +10,7 @@ use super::effect::Effect;
 use super::hook::HookName;
 use super::ids::{IdeaId, RunId, attempt_name};
 use super::state::baseline::RUN_OWNER;
+use super::state::records::REPLAY_OWNER;
 use super::state::{Feedback, Idea, IdeaStatus, Kept, State};
 use super::time::Timestamp;
 
@@ -50,6 +51,8 @@ pub struct Needs {
     /// Names of agents, ideas, hooks and the check of the target, with whether they are finished.
     owners: BTreeMap<String, bool>,
     attempts: BTreeMap<String, Verdict>,
+    /// SHA-256 of the kept files of imported agents.
+    imports: BTreeSet<String>,
     last_run: u64,
 }
 
@@ -64,12 +67,17 @@ impl Needs {
             let finished = is_finished(state, id, idea);
             needs.owners.insert(id.to_string(), finished);
             needs.kept(idea.kept.as_deref());
+            if !finished || state.undo.can_bring_back(id) {
+                let sha256 = idea.imported.as_ref().map(|it| it.sha256.clone());
+                needs.imports.extend(sha256);
+            }
         }
         needs.ended(state);
         needs.hooks(state);
         needs.baseline(state);
         needs.living(state);
         needs.under_way(state);
+        needs.records(state);
         needs
     }
 
@@ -85,6 +93,11 @@ impl Needs {
             Some(since) => Verdict::Over(Some(*since)),
             None => self.unnamed(run),
         }
+    }
+
+    /// Whether an idea or attempt may still be given this imported state of an agent.
+    pub fn import(&self, sha256: &str) -> bool {
+        self.imports.contains(sha256)
     }
 
     /// Whether what was kept of the attempt of this name may be deleted.
@@ -147,6 +160,8 @@ impl Needs {
             self.in_use.extend(attempt.run.clone());
             self.feedback(attempt.feedback.as_ref());
             self.kept(attempt.kept.as_deref());
+            let sha256 = attempt.imported.as_ref().map(|it| it.sha256.clone());
+            self.imports.extend(sha256);
             self.uses(&attempt.branch, &attempt.worktree);
         }
         for entry in &state.queue {
@@ -166,6 +181,17 @@ impl Needs {
         for unused in owed.chain(&state.owed.worktrees_failed) {
             self.uses(&unused.branch, &unused.worktree);
         }
+    }
+
+    /// A record is made of what is in the run's directory.
+    fn records(&mut self, state: &State) {
+        for (run, owed) in &state.records.owed {
+            self.in_use.insert(run.clone());
+            self.in_use
+                .extend(owed.gate.iter().map(|it| it.run.clone()));
+        }
+        self.owners.insert(REPLAY_OWNER.to_owned(), true);
+        self.in_use.extend(state.replay_under_way().cloned());
     }
 
     /// Marks what an attempt left for the next one.

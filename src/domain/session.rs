@@ -100,9 +100,16 @@ impl Attempt {
 impl State {
     /// Profile of an agent's current run.
     pub fn profile_of_run(&self, run: &RunId) -> Option<&ProfileName> {
-        match self.run_effect(run)? {
-            (_, Purpose::Iteration { profile, .. }) => Some(profile),
-            _ => None,
+        let (_, purpose) = self.run_effect(run)?;
+        match purpose {
+            Purpose::Iteration { profile, .. }
+            | Purpose::Synthesis { profile, .. }
+            | Purpose::Replay { profile, .. } => Some(profile),
+            Purpose::Gate { .. }
+            | Purpose::Verify { .. }
+            | Purpose::Baseline { .. }
+            | Purpose::Setup { .. }
+            | Purpose::Hook { .. } => None,
         }
     }
 }

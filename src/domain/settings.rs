@@ -12,6 +12,9 @@ use super::hook::{HookName, HookSettings};
 use super::ids::ProfileName;
 use super::usage::{MicroUsd, Price};
 
+/// Default of `memory.window`.
+pub const MEMORY_WINDOW: u32 = 4096;
+
 /// Who starts ideas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "kebab-case")]
@@ -120,6 +123,26 @@ pub struct Settings {
     /// Whether agents may add ideas.
     #[serde(default, skip_serializing_if = "is_default")]
     pub agents_may_add: bool,
+    /// Learnings that support no fact and stay in the state.
+    #[serde(default = "window", skip_serializing_if = "is_window")]
+    pub memory_window: u32,
+    /// Whether each iteration gets a provenance record. Older logs do not say.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub keep_records: bool,
+    /// When a model makes facts of learnings.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub synthesis: SynthesisSettings,
+}
+
+/// When a model makes facts of learnings.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SynthesisSettings {
+    /// Profile that it runs under; `None`: only when a person asks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<ProfileName>,
+    /// New learnings after which it runs, at least 1.
+    pub every: u64,
 }
 
 impl Settings {
@@ -254,4 +277,13 @@ fn kept() -> u32 {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
 fn is_kept(value: &u32) -> bool {
     *value == kept()
+}
+
+fn window() -> u32 {
+    MEMORY_WINDOW
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_window(value: &u32) -> bool {
+    *value == window()
 }

@@ -150,6 +150,13 @@ pub struct Counted {
     pub cost: MicroUsd,
 }
 
+impl Counted {
+    /// Whether nothing is counted.
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// Prices of a model, in millionths of a dollar per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -45,6 +45,14 @@ pub enum Cause {
 }
 
 impl Verdict {
+    /// What the program said of its failure.
+    pub fn message(&self) -> Option<&str> {
+        match self {
+            Self::Failed { message, .. } => Some(message),
+            Self::Complete | Self::Cut => None,
+        }
+    }
+
     /// Whether the account must wait because its provider failed.
     pub fn is_of_account(&self) -> bool {
         let Self::Failed { cause, .. } = self else {

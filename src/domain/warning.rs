@@ -53,6 +53,10 @@ pub enum WarningKind {
     Target,
     /// A notice that the webhook did not get.
     Webhook,
+    /// A synthesis that failed.
+    Synthesis,
+    /// Provenance records that cannot be written.
+    Records,
 }
 
 impl WarningKind {
@@ -80,6 +84,8 @@ impl WarningKind {
             Self::DroppedChanges => "left-out-",
             Self::Target => "target-moved",
             Self::Webhook => "webhook",
+            Self::Synthesis => "synthesis",
+            Self::Records => "records",
         }
     }
 

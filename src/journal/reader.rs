@@ -6,13 +6,14 @@
 //! appending.
 
 use std::io;
+use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
 use super::error::JournalError;
-use super::record::{self, MAX_LINE, Record};
+use super::record::{self, Envelope, MAX_LINE, Record};
 use super::segments::{Position, Segment, Segments};
 use super::tail_scan::{self, Line, Progress, Stop, Tail};
 
@@ -40,6 +41,37 @@ pub fn replay<E: DeserializeOwned>(
         Ok(())
     })?;
     Ok(cursor.at.last_seq().max(from - 1))
+}
+
+/// Records that are walked over between two looks at whether `each` has had enough.
+const STRIDE: u64 = 4_096;
+
+/// Passes the records from seq `from` to `upto` (included) to `each`, oldest first, until that has
+/// had enough. Lines that `wanted` does not want are verified and not parsed.
+pub fn select<E: DeserializeOwned>(
+    segments: &Segments,
+    (from, upto): (u64, u64),
+    wanted: &dyn Fn(&Envelope<'_>) -> bool,
+    each: &mut dyn FnMut(Record<E>) -> ControlFlow<()>,
+) -> Result<(), JournalError> {
+    let mut cursor = segments.before(from.max(1));
+    let mut flow = ControlFlow::Continue(());
+    while flow.is_continue() && cursor.at.last_seq() < upto {
+        let limit = upto.min(cursor.at.last_seq().saturating_add(STRIDE));
+        segments.walk(&mut cursor, limit, 0, &mut |segment, line| {
+            let is_before = line.header.seq < from;
+            let is_unwanted =
+                || record::envelope(line.header, line.bytes).is_some_and(|one| !wanted(&one));
+            if !is_before && flow.is_continue() && !is_unwanted() {
+                flow = each(parse(segment, line)?);
+            }
+            Ok(())
+        })?;
+        if cursor.at.last_seq() < limit {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// Where record `seq` ends; `None` when the log has no such record. 0 is the beginning of the log.

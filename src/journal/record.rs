@@ -52,6 +52,19 @@ pub(super) struct Header {
     pub(super) dur: u64,
 }
 
+/// What a line says of its event before it is parsed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Envelope<'a> {
+    /// The event's number.
+    pub seq: u64,
+    /// When it was decided, as written.
+    pub ts: &'a str,
+    /// Its kind, as written.
+    pub kind: &'a str,
+    /// The whole line, without its end.
+    pub line: &'a [u8],
+}
+
 /// Why an event does not become a line.
 #[derive(Debug)]
 pub(super) enum EncodeError {
@@ -69,6 +82,39 @@ pub(super) fn header(line: &[u8]) -> Option<Header> {
     let (dur, rest) = number(rest.strip_prefix(br#","dur":"#)?)?;
     rest.starts_with(br#","ts":""#)
         .then_some(Header { v, seq, dur })
+}
+
+/// The time at the beginning of a line, as written, and what follows.
+fn time(line: &[u8]) -> Option<(&str, &[u8])> {
+    let (_, rest) = version(line)?;
+    let (_, rest) = number(rest.strip_prefix(br#","seq":"#)?)?;
+    let (_, rest) = number(rest.strip_prefix(br#","dur":"#)?)?;
+    quoted(rest.strip_prefix(br#","ts":""#)?)
+}
+
+/// The time at the beginning of a line.
+pub(super) fn time_of(line: &[u8]) -> Option<Timestamp> {
+    time(line)?.0.parse().ok()
+}
+
+/// What a line of [`FORMAT`] says of its event; `None` for one of another format, which may mean
+/// something else by the same words.
+pub(super) fn envelope(header: Header, line: &[u8]) -> Option<Envelope<'_>> {
+    let (ts, rest) = time(line).filter(|_| header.v == FORMAT)?;
+    let (kind, _) = quoted(rest.strip_prefix(br#","kind":""#)?)?;
+    Some(Envelope {
+        seq: header.seq,
+        ts,
+        kind,
+        line,
+    })
+}
+
+/// The text up to the next quote, and what follows that.
+fn quoted(bytes: &[u8]) -> Option<(&str, &[u8])> {
+    let end = memchr::memchr(b'"', bytes)?;
+    let text = std::str::from_utf8(&bytes[..end]).ok()?;
+    Some((text, &bytes[end + 1..]))
 }
 
 /// The format a line says it has, and what follows; more lenient than [`header`], for formats yet
@@ -166,12 +212,17 @@ fn write_line<E: JournalEvent>(
 /// `previous`; none when it is no line.
 pub(super) fn chain_again(out: &mut Vec<u8>, line: &[u8], previous: u32) -> Option<u32> {
     let (body, _) = split_crc(line)?;
+    Some(end_line(out, body, previous))
+}
+
+/// Puts a line behind what `out` has: `body` is what its crc covers. Returns that crc.
+pub(super) fn end_line(out: &mut Vec<u8>, body: &[u8], previous: u32) -> u32 {
     let crc = chain(previous, body);
     out.extend_from_slice(body);
     out.extend_from_slice(CRC_KEY);
     push_hex(out, crc);
     out.extend_from_slice(b"\"}\n");
-    Some(crc)
+    crc
 }
 
 /// As `write!` would, at a fraction of its time: headers are half of what a small event costs.
@@ -282,6 +333,23 @@ mod tests {
         let expected = r#"{"v":1,"seq":42,"dur":41,"ts":"2026-11-21T02:06:39.999Z","kind":"text","data":{"text":"hi"},"crc":""#;
         assert!(line.starts_with(expected), "{line}");
         assert!(line.ends_with("\"}\n"));
+    }
+
+    #[test]
+    fn a_line_says_when_and_what_before_it_is_parsed() {
+        let line = line(&Note::text("hi"));
+        let line = line.trim_ascii_end();
+        let read = envelope(header(line).unwrap(), line).unwrap();
+        assert_eq!((read.seq, read.ts, read.kind), (42, TS_TEXT, "text"));
+        assert_eq!(read.line, line);
+        assert_eq!(time_of(line), Some(TS));
+        assert_eq!(time_of(b"{}"), None);
+        let other = Header {
+            v: FORMAT + 1,
+            seq: 42,
+            dur: 41,
+        };
+        assert_eq!(envelope(other, line), None);
     }
 
     #[test]

@@ -107,8 +107,16 @@ pub fn write_snapshot_with<S: Serialize>(
 /// Reads a snapshot file (the newest, the one before, or an exported one) and checks that it is
 /// whole. Whether it belongs to a log is for who has that log.
 pub fn read_snapshot<S: DeserializeOwned>(path: &Path) -> Result<Snapshot<S>, SnapshotFault> {
-    let bytes = read_whole(path)?;
-    let (head, state) = split(&bytes)?;
+    parse(&read_whole(path)?)
+}
+
+/// As [`read_snapshot`], from the bytes of a file.
+pub fn parse_snapshot<S: DeserializeOwned>(bytes: Vec<u8>) -> Result<Snapshot<S>, SnapshotFault> {
+    parse(&whole(bytes)?)
+}
+
+fn parse<S: DeserializeOwned>(bytes: &[u8]) -> Result<Snapshot<S>, SnapshotFault> {
+    let (head, state) = split(bytes)?;
     let state = serde_json::from_slice(state).map_err(|e| SnapshotFault::State(e.to_string()))?;
     Ok(Snapshot {
         position: head.position(),
@@ -117,6 +125,17 @@ pub fn read_snapshot<S: DeserializeOwned>(path: &Path) -> Result<Snapshot<S>, Sn
         config_hash: head.config_hash,
         state,
     })
+}
+
+/// The bytes of a snapshot, as [`write_snapshot`] writes them; for an archive.
+pub fn snapshot_bytes<S: Serialize>(snapshot: &Snapshot<S>) -> io::Result<Vec<u8>> {
+    let mut bytes = serde_json::to_vec(&Head::of(snapshot))?;
+    bytes.pop();
+    bytes.extend_from_slice(STATE_KEY);
+    serde_json::to_writer(&mut bytes, &snapshot.state)?;
+    let crc = record::chain(0, &bytes);
+    bytes.extend_from_slice(format!(",\"crc\":\"{crc:08x}\"}}\n").as_bytes());
+    Ok(bytes)
 }
 
 /// Where a whole snapshot was taken.
@@ -361,6 +380,9 @@ mod tests {
         write_snapshot(dir.path(), &snapshot(7)).unwrap();
         let path = dir.path().join(SNAPSHOT_FILE);
         assert_eq!(read(&path).unwrap(), snapshot(7));
+        let bytes = std::fs::read(&path).unwrap();
+        assert_eq!(snapshot_bytes(&snapshot(7)).unwrap(), bytes);
+        assert_eq!(parse_snapshot::<Names2Numbers>(bytes).unwrap(), snapshot(7));
         let text = std::fs::read_to_string(&path).unwrap();
         let json: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(json["version"], "1.0.0");

@@ -5,9 +5,11 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::memory::AuthorShape;
 use super::schema;
 use crate::domain::ids::{AgentId, IdeaId, ProfileName};
 use crate::domain::memory::{Evidence, Learning};
+use crate::domain::request::Author;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 
@@ -26,6 +28,9 @@ pub struct LearningView {
     pub profile: Option<ProfileName>,
     /// What was learned.
     pub content: String,
+    /// Who reported it first; null for an old learning of nobody.
+    #[schema(value_type = Option<AuthorShape>, required)]
+    pub by: Option<Author>,
     /// The agents that reported it, in order.
     pub sources: Vec<SourceView>,
     /// When it was first reported.
@@ -76,6 +81,7 @@ fn view(state: &State, learning: &Learning) -> LearningView {
         scope: if learning.global { "global" } else { "local" },
         profile: learning.profile.clone(),
         content: learning.content.clone(),
+        by: learning.evidence.kept.first().map(|it| it.author.clone()),
         sources: learning.evidence.kept.iter().filter_map(source).collect(),
         learned_at: learning.at,
         key: learning.key.as_ref().map(ToString::to_string),

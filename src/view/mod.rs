@@ -4,6 +4,7 @@
 //! Invariant: the types derive their API description, so that the description matches what is sent.
 
 mod agent;
+pub mod agent_state;
 mod checkpoints;
 pub mod describe;
 pub mod history;
@@ -13,9 +14,12 @@ pub mod memory;
 mod merge;
 mod needs_you;
 pub mod patch;
+pub mod provenance;
 mod report;
+pub mod restore;
 pub mod schema;
 mod search;
+pub mod snapshot;
 mod status;
 #[cfg(test)]
 pub(crate) mod testkit;

@@ -97,6 +97,7 @@ async fn live(
         sent: HashMap::new(),
         kinds: Touched::NOTHING,
         drawn: Instant::now(),
+        cost: Duration::ZERO,
         said: Instant::now(),
         path: path.to_owned(),
         document: asked.document.clone(),
@@ -135,6 +136,8 @@ struct Follower {
     /// What the page's fragments show.
     kinds: Touched,
     drawn: Instant,
+    /// How long that took.
+    cost: Duration,
     said: Instant,
 }
 
@@ -204,19 +207,26 @@ impl Follower {
 
     /// What changed since the last message; `None` if nothing did, or the page cannot be drawn.
     async fn draw(&mut self) -> Option<Bytes> {
-        let seq = *self.published.borrow_and_update();
-        let touched = self.touched(seq);
-        let is_old = self.drawn.elapsed() >= REDRAW;
         let is_begin = self.sent.is_empty();
+        let mut seq = *self.published.borrow_and_update();
+        let mut touched = self.touched(seq);
+        let is_old = self.drawn.elapsed() >= REDRAW;
         if !is_begin && !is_old && !self.is_due(touched) {
             if !self.kinds.meets(touched) {
                 self.after = Some(seq);
             }
             return None;
         }
+        if !is_begin {
+            self.turn().await;
+            seq = *self.published.borrow_and_update();
+            touched = self.touched(seq);
+        }
         self.drawn = Instant::now();
         let page = (&self.route, self.path.as_str(), &self.query);
         let drawn = draw(&self.site, &Moment::now(), page, Some(&self.document)).await;
+        // Bounded, so that one slow page holds up the others for a second at most.
+        self.cost = self.drawn.elapsed().min(BREATH);
         // What it owes stays owed: `after` is not moved.
         let drawn = drawn.ok()?;
         self.after = Some(seq);
@@ -231,6 +241,15 @@ impl Follower {
             }
         }
         (!changed.is_empty()).then(|| messages(seq, &changed))
+    }
+
+    /// Waits until the streams together may spend the time that this one takes, or the daemon ends.
+    async fn turn(&mut self) {
+        let turn = self.site.pace.turn(self.cost);
+        tokio::select! {
+            () = sleep_until(turn) => {}
+            _ = self.stop.wait_for(|stop| *stop) => {}
+        }
     }
 
     /// Whether the page shows something of this, and it is time for it.

@@ -12,7 +12,7 @@
 //! | `pages` | one file for each page: from a view to markup |
 //! | `output` | the output of runs: its lines, colours, and a search in it |
 //! | `actions` | the forms: each becomes a command of the domain |
-//! | `live`, `streams`, `touches` | send the parts of an open page that new events change |
+//! | `live`, `pace`, `streams`, `touches` | send the parts of an open page that new events change |
 //! | `palette`, `preferences` | finds pages, ideas and actions; theme, shortcuts, notifications |
 //! | `metrics` | figures for Prometheus, behind the API's token |
 //! | `assets` | the stylesheet and the script, with their hashes as names |
@@ -30,6 +30,7 @@ mod live;
 pub mod metrics;
 mod moment;
 pub mod output;
+mod pace;
 #[allow(clippy::unused_async)] // every page loads in the same way, whether it waits or not
 mod pages;
 mod palette;
@@ -59,6 +60,7 @@ use entry::access::{self, Access};
 use entry::guard;
 use history::Chronicle;
 use moment::Past;
+use pace::Pace;
 use pages::checkpoints::preview::Previews;
 use pages::memory::freshness::Freshness;
 use streams::Streams;
@@ -92,6 +94,8 @@ pub struct Site {
     chronicle: Chronicle,
     /// The open streams.
     streams: Streams,
+    /// When open pages are drawn anew.
+    pace: Pace,
     log_id: OnceCell<String>,
     target: Mutex<Option<(Instant, TargetNow)>>,
 }
@@ -127,6 +131,7 @@ impl Site {
             operations: actions::Operations::default(),
             chronicle: Chronicle::default(),
             streams: Streams::default(),
+            pace: Pace::default(),
             log_id: OnceCell::new(),
             target: Mutex::default(),
             api,

@@ -64,10 +64,13 @@ impl Moment {
                 "`{text}` is no event number, age or time: {points}"
             ))
         })?;
-        let past = site
-            .past
-            .state(site.api.handle.read(|state| state.seq), upto)
-            .await?;
+        Self::at(site, upto).await
+    }
+
+    /// The moment at a point of the log.
+    pub async fn at(site: &Arc<Site>, upto: Upto) -> Result<Self, WebError> {
+        let last = site.api.handle.read(|state| state.seq);
+        let past = site.past.state(last, upto).await?;
         let seq = past.seq;
         Ok(Self {
             past: Some(past),
@@ -87,6 +90,14 @@ impl Moment {
         self.past
             .as_ref()
             .map_or(self.clock, |state| state.swarm.last_event_at)
+    }
+
+    /// The state of this moment, to keep.
+    pub fn state(&self, site: &Site) -> Arc<State> {
+        match &self.past {
+            Some(state) => Arc::clone(state),
+            None => Arc::new(site.api.handle.read(State::clone)),
+        }
     }
 
     /// Reads the state of this moment. `read` must be short: the actor waits for it.

@@ -48,7 +48,7 @@ const fn known(
 }
 
 /// All pages with an address of their own.
-pub const PAGES: [Known; 14] = [
+pub const PAGES: [Known; 15] = [
     known("", "Overview", Some('o'), "needs you home"),
     known("ideas", "Ideas", Some('i'), "backlog list"),
     known("ideas/graph", "Dependencies", Some('d'), "graph after"),
@@ -57,6 +57,12 @@ pub const PAGES: [Known; 14] = [
     known("timeline", "Timeline", Some('t'), "gantt history"),
     known("events", "Events", Some('e'), "log json"),
     known("checkpoints", "Checkpoints", Some('c'), "rollback go back"),
+    known(
+        "changes",
+        "What changed",
+        None,
+        "compare difference diff since points",
+    ),
     known("report", "Night report", Some('r'), "what happened"),
     known("cost", "Cost", Some('u'), "used money tokens budget"),
     known("learnings", "Learnings", Some('l'), "found out"),

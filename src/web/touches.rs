@@ -4,6 +4,7 @@
 
 use std::ops::BitOr;
 
+use crate::domain::effect::{Effect, Purpose};
 use crate::domain::event::Event;
 
 /// A set of kinds of fragments.
@@ -86,13 +87,23 @@ fn of_kind(event: &Event) -> Touched {
         Event::Mark(_) | Event::CommandTaken(_) => Touched::NOTHING,
         // Whether something waits for a person depends on what is under way. A run takes its slot,
         // and its bar begins, when it is asked for.
-        Event::EffectRequested(_) | Event::EffectFinished(_) => {
-            Touched::STATUS | Touched::NEEDS | Touched::TIMELINE
+        Event::EffectRequested(requested) => {
+            let slot = if takes_slot(&requested.effect) {
+                Touched::AGENTS
+            } else {
+                Touched::NOTHING
+            };
+            Touched::STATUS | Touched::NEEDS | Touched::TIMELINE | slot
         }
+        Event::EffectFinished(_) => Touched::STATUS | Touched::NEEDS | Touched::TIMELINE,
         Event::DaemonStarted(_)
         | Event::RolledBack(_)
         | Event::StateRepaired(_)
-        | Event::StateRestored(_) => ALL,
+        | Event::StateRestored(_)
+        | Event::SwarmImported(_)
+        | Event::WorkImported(_)
+        | Event::SwarmMoved(_)
+        | Event::SwarmReclaimed(_) => ALL,
         Event::PhaseChanged(_)
         | Event::PauseSet(_)
         | Event::PauseLifted(_)
@@ -119,8 +130,12 @@ fn of_kind(event: &Event) -> Touched {
         Event::SettingsLoaded(_) | Event::ModeSet(_) => {
             SWARM | Touched::SETTINGS | Touched::TRAIN | Touched::COST | Touched::IDEAS
         }
+        // The list of costs says each idea's title.
+        Event::IdeaEdited(_) => {
+            SWARM | WORK | Touched::TRAIN | Touched::REPORT | Touched::CHECKPOINTS | Touched::COST
+        }
         Event::IdeaAdded(_)
-        | Event::IdeaEdited(_)
+        | Event::AgentImported(_)
         | Event::IdeaRetried(_)
         | Event::IdeaCancelled(_)
         | Event::IdeaAssigned(_)
@@ -196,7 +211,9 @@ fn of_kind(event: &Event) -> Touched {
         | Event::HookTimedOut(_)
         | Event::HookApproved(_) => SWARM | Touched::HOOKS | Touched::TRAIN,
         Event::Learned(_) => SWARM | Touched::LEARNINGS | Touched::MEMORY | Touched::REPORT,
-        Event::MemoryRetracted(_) => SWARM | Touched::LEARNINGS | Touched::MEMORY,
+        Event::MemoryRetracted(_) | Event::MemoryCompacted(_) => {
+            SWARM | Touched::LEARNINGS | Touched::MEMORY
+        }
         Event::FactWritten(_)
         | Event::FactConfirmed(_)
         | Event::FactDisputed(_)
@@ -204,8 +221,19 @@ fn of_kind(event: &Event) -> Touched {
         | Event::NotePut(_)
         | Event::NotesDropped(_) => SWARM | Touched::MEMORY,
         // The list of events alone shows it.
-        Event::MemoryShown(_) => SWARM,
+        Event::MemoryShown(_)
+        | Event::MemoryRead(_)
+        | Event::Synthesised(_)
+        | Event::IterationRecorded(_)
+        | Event::RecordsExpired(_)
+        | Event::ReplayAsked(_)
+        | Event::ReplayJudged(_) => SWARM,
     }
+}
+
+/// Whether a slot of no agent is used from now on.
+fn takes_slot(effect: &Effect) -> bool {
+    matches!(effect, Effect::Run(run) if matches!(run.purpose, Purpose::Replay { .. }))
 }
 
 #[cfg(test)]

@@ -3,14 +3,17 @@
 # DIR/VERSIONS/node_modules/.bin, whose path is printed.
 #
 #   tests/agents/install.sh DIR [more]     with `more` also those of the long run
+#   tests/agents/install.sh DIR mcp        a client of the Model Context Protocol, and a memory server beside which ours is measured
 set -euo pipefail
 
 claude=2.1.329
 codex=0.169.0
 gemini=0.61.0
 opencode=1.18.33
+inspector=2.12.0
+server_memory=2026.8.31
 
-[ $# -ge 1 ] || { echo "usage: $0 DIR [more]" >&2; exit 2; }
+[ $# -ge 1 ] || { echo "usage: $0 DIR [more | mcp]" >&2; exit 2; }
 programs=(claude codex)
 packages=("@anthropic-ai/claude-code@$claude" "@openai/codex@$codex")
 name="claude-$claude-codex-$codex"
@@ -18,6 +21,11 @@ if [ "${2:-}" = more ]; then
   programs+=(gemini opencode)
   packages+=("@google/gemini-cli@$gemini" "opencode-ai@$opencode")
   name="$name-gemini-$gemini-opencode-$opencode"
+elif [ "${2:-}" = mcp ]; then
+  # They have no `--version` to try.
+  programs=()
+  packages=("@modelcontextprotocol/inspector@$inspector" "@modelcontextprotocol/server-memory@$server_memory")
+  name="inspector-$inspector-server-memory-$server_memory"
 fi
 
 if ! command -v npm >/dev/null 2>&1; then

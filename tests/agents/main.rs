@@ -8,18 +8,22 @@
 
 #![allow(clippy::unwrap_used, clippy::wildcard_enum_match_arm)] // a test fails by panicking
 
+mod conversations;
 mod failures;
 #[allow(dead_code, unused_imports)] // it is shared with tests/it, and not all of it is used here
 #[path = "../it/harness/mod.rs"]
 mod harness;
+mod inspector;
 mod kills;
 mod lab;
 mod landing;
 mod long_runs;
 mod memory;
+mod moves;
 mod other_programs;
 mod process_trees;
 mod programs;
+mod read_guard;
 mod stub;
 mod stub_programs;
 mod views_and_settings;

@@ -1,4 +1,5 @@
-//! Where the agents' programs are: in `SWARM_AGENTS_DIR`, else installed now.
+//! Where the agents' programs are: in `SWARM_AGENTS_DIR`, else installed now. So is a client of the
+//! Model Context Protocol.
 //!
 //! Invariant: a test never goes without them: where they cannot be installed it fails and names the
 //! command. Only where `npm` is missing it is skipped.
@@ -20,6 +21,12 @@ pub fn folder() -> &'static Path {
 pub fn folder_of_all() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| installed(&["more"], &["claude", "codex", "gemini", "opencode"]))
+}
+
+/// The folder with the inspector of the Model Context Protocol.
+pub fn folder_of_mcp() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| installed(&["mcp"], &["mcp-inspector", "mcp-server-memory"]))
 }
 
 fn installed(args: &[&str], programs: &[&str]) -> PathBuf {

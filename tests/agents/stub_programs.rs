@@ -20,7 +20,7 @@ fn lines(text: &str) -> Vec<Value> {
 }
 
 /// The program on its stream, as a person would start it.
-fn program(lab: &Lab, name: &str) -> Command {
+pub fn program(lab: &Lab, name: &str) -> Command {
     let profile = lab.profile(name);
     let mut command = lab.command_of(&profile);
     if name == "claude" {

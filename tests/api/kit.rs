@@ -261,6 +261,9 @@ pub fn settings(mode: Mode) -> Settings {
         prices: std::collections::BTreeMap::new(),
         budget: swarm::domain::settings::Budget::default(),
         agents_may_add: false,
+        memory_window: 4096,
+        keep_records: true,
+        synthesis: swarm::domain::settings::SynthesisSettings::default(),
     }
 }
 
@@ -322,6 +325,7 @@ impl World {
             control: levers.clone(),
             entrance: None,
             finder: Arc::default(),
+            measured: Arc::default(),
             stop: stopped.clone(),
         });
         let router = api::router(context.clone());

@@ -1,7 +1,8 @@
 //! The routes about the memory that agents share.
 
 use serde_json::{Value, json};
-use swarm::domain::event::{Event, MemoryShown, ShownItem};
+use swarm::domain::event::{Event, MemoryRead, MemoryShown, ReadCounts, ShownItem};
+use swarm::domain::ids::{AgentId, RunId};
 
 use crate::kit::{World, refused, working_agent};
 use crate::routes::Described;
@@ -206,6 +207,62 @@ async fn the_log_has_the_events_about_the_memory_by_range_agent_and_kind() {
 }
 
 #[tokio::test]
+async fn the_measures_count_the_log_now_and_then_and_the_refused_writes_since_the_start() {
+    let world = World::new().await;
+    let (agent, run) = working_agent(&world).await;
+    let client = world.client().await;
+    let learned = json!({"content": "[a.b] the first"});
+    client.post("learnings", &learned).await.unwrap();
+    let first = client.get("memory/stats").await.unwrap();
+    assert_eq!(first["duplication"]["mentions"], 1);
+    assert_eq!(first["facts"]["facts"], 1);
+    assert_eq!(first["latency"]["seen"], 0);
+    let conflict = json!({"value": "another", "expectedVersion": 7});
+    assert_eq!(put(&world, "memory/facts/a.b", &conflict).await.0, 409);
+    let item = ShownItem {
+        reference: "a.b".into(),
+        version: 1,
+    };
+    let (agent, run): (AgentId, RunId) = (agent.parse().unwrap(), run.parse().unwrap());
+    let shown = MemoryShown {
+        agent: agent.clone(),
+        run: run.clone(),
+        items: vec![item.clone()],
+        held: false,
+        fresh: true,
+    };
+    let read = MemoryRead {
+        agent,
+        run,
+        items: vec![item],
+        by_tool: ReadCounts {
+            fact: 1,
+            log: 2,
+            ..ReadCounts::default()
+        },
+    };
+    world.facts(vec![shown.into(), read.into()]).await;
+    let stats = client.get("memory/stats").await.unwrap();
+    assert_eq!(stats["latency"]["seen"], 1);
+    let used = json!({"shown": 1, "used": 1, "rate": 1.0, "boardReads": 1, "logReads": 2});
+    assert_eq!(stats["use"], used);
+    assert_eq!(
+        (
+            &stats["sinceStart"]["writes"],
+            &stats["sinceStart"]["conflicts"]
+        ),
+        (&json!(1), &json!(1))
+    );
+    let then = format!("memory/stats?at={}", first["seq"]);
+    let then = client.get(&then).await.unwrap();
+    assert_eq!(then["sinceStart"], Value::Null);
+    for measure in ["duplication", "latency", "lift", "use", "facts", "at"] {
+        assert_eq!(then[measure], first[measure], "{measure}");
+    }
+    world.end().await;
+}
+
+#[tokio::test]
 async fn notes_are_written_listed_and_dropped() {
     let world = World::new().await;
     let client = world.client().await;
@@ -268,14 +325,19 @@ async fn answers_about_the_memory_have_the_fields_that_are_described() {
         .await
         .unwrap();
     let (_, note) = put(&world, "scratch/n", &json!({"content": "x"})).await;
+    let compacted = client.post("memory/compact", &json!({})).await.unwrap();
+    assert_eq!(compacted["events"], json!([]), "nothing is old");
     let description = client.get("openapi.json").await.unwrap();
     let described = Described::of(&description);
     for (path, route) in [
         ("memory/facts?all=true", "/memory/facts"),
         ("memory/facts/a.b", "/memory/facts/{key}"),
         ("memory/log", "/memory/log"),
+        ("memory/news", "/memory/news"),
         ("memory/search?q=x", "/memory/search"),
         (&format!("memory/shown/{agent}"), "/memory/shown/{agent}"),
+        ("memory/stats", "/memory/stats"),
+        ("memory/stats?at=1", "/memory/stats"),
         ("scratch", "/scratch"),
         ("scratch/n", "/scratch/{key}"),
         ("learnings", "/learnings"),
@@ -290,6 +352,7 @@ async fn answers_about_the_memory_have_the_fields_that_are_described() {
         ("FactChanged", disputed),
         ("Learned", learned),
         ("NotePut", note),
+        ("MemoryCompacted", compacted),
     ] {
         described.check(&json!({"$ref": format!("#/{name}")}), &answer, name);
     }
@@ -310,6 +373,8 @@ async fn keys_queries_and_bodies_that_make_no_sense_are_refused() {
         ("memory/log?sinse=1", 400, "BAD_REQUEST"),
         ("memory/search", 400, "BAD_REQUEST"),
         ("memory/shown/ed-999", 404, "AGENT_UNKNOWN"),
+        ("memory/stats?at=9999", 400, "BAD_REQUEST"),
+        ("memory/stats?since=1", 400, "BAD_REQUEST"),
         ("scratch/tasks/auth.md", 404, "NOTE_UNKNOWN"),
         ("scratch/Tasks", 422, "KEY_INVALID"),
     ] {
@@ -321,6 +386,9 @@ async fn keys_queries_and_bodies_that_make_no_sense_are_refused() {
         assert_eq!(status, 400);
         assert!(message.contains("exactly one"), "{message}");
     }
+    let nobody = json!({"profile": "nobody"});
+    let (_, code, _) = refused(client.post("memory/synthesize", &nobody).await);
+    assert_eq!(code, "PROFILE_UNKNOWN");
     let empty = json!({"content": "  "});
     let (status, code, _) = refused(client.post("learnings", &empty).await);
     assert_eq!((status, code.as_str()), (422, "TEXT_EMPTY"));

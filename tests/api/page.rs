@@ -224,7 +224,13 @@ async fn without_its_cookie_nothing_of_a_page_is_shown() {
 async fn the_api_takes_its_token_and_never_the_cookie() {
     let desk = Desk::new().await;
     let wrong = format!("authorization: Bearer {}", "0".repeat(64));
-    for path in ["/api/v1/status", "/api/v1/healthz", "/metrics"] {
+    for path in [
+        "/api/v1/status",
+        "/api/v1/healthz",
+        "/api/v1/state",
+        "/api/v1/snapshot/diff?from=1",
+        "/metrics",
+    ] {
         for credentials in [
             desk.cookie.as_str(),
             wrong.as_str(),

@@ -327,6 +327,7 @@ async fn answers_have_exactly_the_fields_that_are_described() {
         ("learnings".to_owned(), "/learnings"),
         ("report".to_owned(), "/report"),
         (format!("agents/{agent}"), "/agents/{id}"),
+        (format!("agents/{agent}/state"), "/agents/{id}/state"),
         ("events".to_owned(), "/events"),
         ("healthz".to_owned(), "/healthz"),
     ] {
@@ -413,6 +414,7 @@ async fn the_description_names_every_route_and_every_word() {
     get agents
     get agents/{id}
     get agents/{id}/logs
+    get agents/{id}/state
     get checkpoints
     get checkpoints/{name}
     get checkpoints/{name}/preview
@@ -425,16 +427,24 @@ async fn the_description_names_every_route_and_every_word() {
     get memory/facts
     get memory/facts/{key}
     get memory/log
+    get memory/news
     get memory/search
     get memory/shown/{agent}
+    get memory/stats
     get merges
     get merges/{idea}/diff
+    get provenance
+    get provenance/{id}
+    get provenance/{id}/replay
     get report
     get scratch
     get scratch/{key}
+    get snapshot/diff
+    get state
     get status
     get undo
     patch ideas/{id}
+    post agents/import
     post agents/{id}/redirect
     post agents/{id}/say
     post agents/{id}/stop
@@ -450,10 +460,12 @@ async fn the_description_names_every_route_and_every_word() {
     post ideas/{id}/retry
     post ideas/{id}/unhold
     post learnings
+    post memory/compact
     post memory/facts/{key}/confirm
     post memory/facts/{key}/dispute
     post memory/facts/{key}/pin
     post memory/retract
+    post memory/synthesize
     post merges/target
     post merges/{idea}/approve
     post merges/{idea}/reject
@@ -461,6 +473,7 @@ async fn the_description_names_every_route_and_every_word() {
     post merges/{idea}/retry
     post page/links
     post pause
+    post provenance/{id}/replay
     post resume
     post shutdown
     post undo

@@ -849,6 +849,35 @@ fn bringing_back_goes_on_with_any_call() {
     }
 }
 
+#[test]
+fn a_conflict_whose_work_was_brought_back_starts_over_with_any_call() {
+    for next in ["start", "finish", "abort"] {
+        let (fixture, target) = conflicting();
+        let repo = &fixture.repo;
+        let tip = fixture.oid(&branch(1));
+        let start = || repo.start_resolution(&name(1), &branch(1), target).unwrap();
+        start();
+        let path = repo.worktree_path(&name(1));
+        git(&path, &["reset", "--hard", "-q", "MERGE_HEAD"]);
+        killed_at(&fixture, &words(&Act::Finish), "git.resolve.brought-back");
+        assert_eq!(fixture.oid(&branch(1)), tip, "back");
+        match next {
+            "start" => assert_eq!(start(), ["src/b.txt"]),
+            "finish" => {
+                let files = vec!["src/b.txt".into()];
+                let finished = repo.finish_resolution(&resolution::finish(1)).unwrap();
+                assert_eq!(finished, Finish::StillConflicted { files });
+            }
+            _ => {
+                assert!(repo.abort_resolution(&resolution::finish(1)).unwrap());
+                on_its_branch(&fixture);
+            }
+        }
+        assert_eq!(fixture.oid(&branch(1)), tip, "{next}");
+        fixture.check();
+    }
+}
+
 /// On its branch, and nothing uncommitted.
 fn on_its_branch(fixture: &Fixture) {
     let path = fixture.repo.worktree_path(&name(1));

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use swarm::git::{GitError, KeepIgnored, Prepare, Proof, Release, Snapshot, rescue_ref};
+use swarm::git::{GitError, KeepIgnored, KeepTrees, Prepare, Proof, Release, Snapshot, rescue_ref};
 
 use crate::fixture::{Fixture, TIME, branch, commit_in, earlier, git, identity, name, read, write};
 
@@ -416,31 +416,113 @@ fn a_look_tells_what_was_done_and_changes_nothing() {
 }
 
 #[test]
-fn the_digest_of_a_worktree_changes_with_every_change_and_only_then() {
+fn the_files_of_a_worktree_are_another_tree_after_every_change_and_only_then() {
     let fixture = Fixture::new();
     let (path, tip) = fixture.attempt(1, &[("a.txt", "a\n")]);
-    let digest = || fixture.repo.tree_digest(&name(1)).unwrap();
-    // That of a clean tree is its commit, whatever is ignored.
+    let files = || fixture.repo.worktree_tree(&name(1)).unwrap();
+    // Those of a clean worktree are its commit, whatever is ignored.
     write(&path, "ignored/x", "x");
-    assert_eq!(digest(), tip.to_string());
-    let mut seen = vec![digest()];
-    let changes: [&dyn Fn(); 6] = [
+    let clean = files();
+    assert_eq!((clean.commit, clean.tree), (tip, tip));
+    let mut seen = vec![clean.tree];
+    let changes: [&dyn Fn(); 5] = [
         &|| write(&path, "a.txt", "changed\n"),
         &|| write(&path, "new\nname", "x"),
         &|| write(&path, "new\nname", "y"),
         &|| fs::remove_file(path.join("a.txt")).unwrap(),
-        &|| drop(git(&path, &["add", "-A"])),
-        &|| drop(git(&path, &["commit", "-q", "-m", "more"])),
+        &|| {
+            git(&path, &["add", "-A"]);
+            git(&path, &["commit", "-q", "-m", "more"]);
+        },
     ];
     for change in changes {
         change();
-        let now = digest();
-        assert!(!seen.contains(&now), "{seen:?}");
-        assert_eq!(digest(), now);
-        seen.push(now);
+        let now = files();
+        assert!(!seen.contains(&now.tree), "{seen:?}");
+        assert_eq!(files(), now);
+        seen.push(now.tree);
     }
+    // The same content again is no change, and neither is looking at it.
+    let status = git(&path, &["status", "--porcelain"]);
+    write(&path, "a.txt", "a\n");
+    let back = files();
+    write(&path, "a.txt", "a\n");
+    assert_eq!(files(), back);
+    fs::remove_file(path.join("a.txt")).unwrap();
+    assert_eq!(git(&path, &["status", "--porcelain"]), status);
     fs::remove_dir_all(&path).unwrap();
-    assert!(fixture.repo.tree_digest(&name(1)).is_err());
+    assert!(fixture.repo.worktree_tree(&name(1)).is_err());
+}
+
+#[test]
+fn trees_before_and_after_are_kept_once_and_outlive_the_branch() {
+    let fixture = Fixture::new();
+    let (path, tip) = fixture.attempt(1, &[("a.txt", "a\n")]);
+    write(&path, "before.txt", "b\n");
+    let before = fixture.repo.worktree_tree(&name(1)).unwrap();
+    write(&path, "after.txt", "c\n");
+    let after = fixture.repo.worktree_tree(&name(1)).unwrap();
+    let reference = "refs/swarm/provenance/2026-01";
+    let want = KeepTrees {
+        reference: reference.into(),
+        message: "r1: idea-001 iteration 1\n".into(),
+        identity: fixture.repo.identity().unwrap(),
+        time: TIME,
+        before: Some(before),
+        after,
+    };
+    fixture.repo.keep_trees(&want).unwrap();
+    let kept = fixture.oid(reference);
+    let lock = fixture
+        .root()
+        .join(".git")
+        .join(format!("{reference}.lock"));
+    fs::write(&lock, "").unwrap();
+    fixture.repo.keep_trees(&want).unwrap();
+    assert_eq!(fixture.oid(reference), kept, "a repeated call adds nothing");
+    assert!(!lock.exists(), "of a call that was killed");
+    let next = KeepTrees {
+        message: "r2: idea-002 iteration 1\n".into(),
+        before: None,
+        after: before,
+        ..want
+    };
+    fixture.repo.keep_trees(&next).unwrap();
+    let root = &fixture.root();
+    let worktree = path.to_str().unwrap();
+    git(root, &["worktree", "remove", "--force", worktree]);
+    git(root, &["branch", "-D", &branch(1)]);
+    git(root, &["reflog", "expire", "--expire=now", "--all"]);
+    git(root, &["gc", "--quiet", "--prune=now"]);
+    for object in [before.tree, after.tree, tip] {
+        git(root, &["cat-file", "-e", &object.to_string()]);
+    }
+}
+
+/// Else the thousandth iteration of a month would sync what all before it left.
+#[test]
+fn to_keep_an_iteration_takes_no_look_at_what_earlier_ones_left() {
+    let fixture = Fixture::new();
+    let (path, _) = fixture.attempt(1, &[("a.txt", "a\n")]);
+    let keep = |number: u32| {
+        write(&path, "a.txt", &format!("{number}\n"));
+        let after = fixture.repo.worktree_tree(&name(1)).unwrap();
+        let kept = fixture.repo.keep_trees(&KeepTrees {
+            reference: "refs/swarm/provenance/2026-01".into(),
+            message: format!("r{number}: idea-001 iteration {number}\n"),
+            identity: identity(),
+            time: TIME,
+            before: None,
+            after,
+        });
+        kept.unwrap();
+        after.tree.to_string()
+    };
+    let first = keep(1);
+    keep(2);
+    let object = format!(".git/objects/{}/{}", &first[..2], &first[2..]);
+    fs::remove_file(fixture.root().join(object)).unwrap();
+    keep(3);
 }
 
 #[test]

@@ -1,4 +1,5 @@
 //! `swarm mcp` as an agent's program speaks with it: JSON lines on its standard input and output.
+//! The tools of the memory; those of a person's own agent are in `person_tools`.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, Stdio};
@@ -11,14 +12,14 @@ use serde_json::{Value, json};
 use crate::harness::{PATIENCE, Sandbox};
 
 /// How long the server may take to end after its input did.
-const END: Duration = Duration::from_secs(1);
+pub const END: Duration = Duration::from_secs(1);
 /// Servers that write one fact at the same time, and how often each does; `SWARM_IT_INCREMENTS`
 /// sets how often.
 const WRITERS: usize = 16;
 const INCREMENTS: usize = 10;
 
-/// The tools, in the order of the list.
-const TOOLS: [&str; 9] = [
+/// The tools of the memory, in the order of the list.
+pub const TOOLS: [&str; 9] = [
     "memory_search",
     "fact_get",
     "memory_log",
@@ -31,7 +32,7 @@ const TOOLS: [&str; 9] = [
 ];
 
 /// A running server and its client.
-struct Server {
+pub struct Server {
     child: Child,
     input: Option<ChildStdin>,
     lines: Receiver<String>,
@@ -41,7 +42,7 @@ struct Server {
 #[allow(clippy::needless_pass_by_value)] // callers write `json!` in place
 impl Server {
     /// Starts it, without a word.
-    fn spawn(sandbox: &Sandbox, args: &[&str]) -> Self {
+    pub fn spawn(sandbox: &Sandbox, args: &[&str]) -> Self {
         let mut command = sandbox.swarm_command(&[&["mcp"], args].concat());
         command
             .stdin(Stdio::piped())
@@ -66,8 +67,13 @@ impl Server {
     }
 
     /// Starts it and shakes hands, as programs of the protocol's older era do.
-    fn start(sandbox: &Sandbox) -> Self {
-        let mut server = Self::spawn(sandbox, &[]);
+    pub fn start(sandbox: &Sandbox) -> Self {
+        Self::start_with(sandbox, &[])
+    }
+
+    /// The same, with these arguments.
+    pub fn start_with(sandbox: &Sandbox, args: &[&str]) -> Self {
+        let mut server = Self::spawn(sandbox, args);
         let answer = server.ask(
             "initialize",
             json!({
@@ -87,7 +93,7 @@ impl Server {
     }
 
     /// The answer to a request. Everything on standard output is the protocol.
-    fn ask(&mut self, method: &str, params: Value) -> Value {
+    pub fn ask(&mut self, method: &str, params: Value) -> Value {
         self.asked += 1;
         let id = self.asked;
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
@@ -98,7 +104,7 @@ impl Server {
     }
 
     /// The result of a tool call as JSON, or as `Err` the error that it reports.
-    fn call(&mut self, tool: &str, args: Value) -> Result<Value, Value> {
+    pub fn call(&mut self, tool: &str, args: Value) -> Result<Value, Value> {
         let answer = self.ask("tools/call", json!({"name": tool, "arguments": args}));
         let text = answer["result"]["content"][0]["text"].as_str();
         let text = text.unwrap_or_else(|| panic!("{tool}: {answer}"));
@@ -109,13 +115,19 @@ impl Server {
         Ok(result)
     }
 
-    fn ok(&mut self, tool: &str, args: Value) -> Value {
+    pub fn ok(&mut self, tool: &str, args: Value) -> Value {
         let result = self.call(tool, args.clone());
         result.unwrap_or_else(|error| panic!("{tool} {args}: {error:#}"))
     }
 
+    /// The tools as it lists them.
+    pub fn tools(&mut self) -> Vec<Value> {
+        let answer = self.ask("tools/list", json!({}));
+        answer["result"]["tools"].as_array().unwrap().clone()
+    }
+
     /// Closes its input; how long it took to end.
-    fn close(mut self) -> Duration {
+    pub fn close(mut self) -> Duration {
         let start = Instant::now();
         drop(self.input.take());
         assert!(self.child.wait().unwrap().success());
@@ -135,14 +147,20 @@ impl Drop for Server {
 }
 
 /// A repository with a daemon that starts nothing.
-fn quiet() -> Sandbox {
+pub fn quiet() -> Sandbox {
     let sandbox = Sandbox::ready();
     sandbox.configure(&json!({"mode": "semi-auto"}));
     sandbox
 }
 
+/// The names of tools.
+pub fn names(tools: &[Value]) -> Vec<&str> {
+    let names = tools.iter().map(|tool| tool["name"].as_str());
+    names.map(Option::unwrap).collect()
+}
+
 /// How many fields `format` there are, whose values some clients do not know.
-fn formats(schema: &Value) -> usize {
+pub fn formats(schema: &Value) -> usize {
     match schema {
         Value::Object(fields) => {
             let own = usize::from(fields.get("format").is_some_and(Value::is_string));
@@ -157,16 +175,14 @@ fn formats(schema: &Value) -> usize {
 fn the_tools_are_few_small_and_say_what_they_do() {
     let sandbox = quiet();
     let mut server = Server::start(&sandbox);
-    let answer = server.ask("tools/list", json!({}));
-    let tools = answer["result"]["tools"].as_array().unwrap();
-    let names: Vec<&str> = tools
-        .iter()
-        .map(|tool| tool["name"].as_str().unwrap())
-        .collect();
-    assert_eq!(names, TOOLS);
-    let bytes = answer["result"]["tools"].to_string().len();
+    let mut tools = server.tools();
+    // The others are those of a person's own agent.
+    tools.truncate(TOOLS.len());
+    assert_eq!(names(&tools), TOOLS);
+    let listed = Value::Array(tools.clone());
+    let bytes = listed.to_string().len();
     assert!(bytes <= 6 * 1024, "{bytes} bytes");
-    assert_eq!(formats(&answer), 0);
+    assert_eq!(formats(&listed), 0);
     for (number, tool) in tools.iter().enumerate() {
         let hints = &tool["annotations"];
         assert_eq!(hints["openWorldHint"], false, "{tool:#}");
@@ -182,7 +198,7 @@ fn the_tools_are_few_small_and_say_what_they_do() {
 }
 
 /// The metadata that each request of the protocol's newer era carries.
-fn meta() -> Value {
+pub fn meta() -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "a-test", "version": "1"},
@@ -198,7 +214,7 @@ fn a_client_without_a_handshake_is_served() {
     let versions = found["result"]["supportedVersions"].to_string();
     assert!(versions.contains("2026-07-28"), "{found}");
     let listed = server.ask("tools/list", json!({"_meta": meta()}));
-    assert_eq!(listed["result"]["tools"].as_array().unwrap().len(), 9);
+    assert!(listed["result"]["tools"].as_array().unwrap().len() > TOOLS.len());
     let call = json!({
         "name": "fact_write", "_meta": meta(), "arguments": {
             "key": "api.port", "value": "8080", "expectedVersion": 0, "evidence": [],

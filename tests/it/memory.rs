@@ -390,3 +390,116 @@ fn hostile_text_cannot_leave_its_line() {
         );
     }
 }
+
+/// A fact, and learnings of which the first ones are old.
+fn learn_much(sandbox: &Sandbox, count: usize) {
+    memory(sandbox, &["learn", "[api.port] The API listens on 8080"]).ok();
+    for number in 2..=count {
+        memory(sandbox, &["learn", &format!("sentence {number}")]).ok();
+    }
+}
+
+#[test]
+fn what_a_compaction_drops_is_still_found_with_a_daemon_and_without() {
+    for with_daemon in [false, true] {
+        let sandbox = Sandbox::ready();
+        sandbox.configure(&json!({"memory": {"window": 16}}));
+        let daemon = with_daemon.then(|| sandbox.start());
+        learn_much(&sandbox, 20);
+        compact(&sandbox);
+        reach_what_went(&sandbox);
+        if let Some(daemon) = daemon {
+            daemon.stop();
+        }
+        sandbox.swarm(&["replay", "--verify"]).ok();
+        sandbox.assert_log_sound();
+    }
+}
+
+fn compact(sandbox: &Sandbox) {
+    let compacted = memory_json(sandbox, &["compact"]);
+    assert_eq!(
+        keys(&compacted),
+        BTreeSet::from(["learnings", "history", "events", "seq"])
+    );
+    assert_eq!(
+        (&compacted["learnings"], &compacted["history"]),
+        (&json!(3), &json!(0))
+    );
+    let seq = compacted["events"][0].as_u64().unwrap();
+    let page = sandbox.dot_swarm(&format!("state/memory/summary-{seq}.md"));
+    sandbox.wait_for("the summary", || page.exists().then_some(()));
+    let page = std::fs::read_to_string(page).unwrap();
+    for words in [
+        "a person compacted the memory at ",
+        "3 learnings left the state. The event log keeps them.",
+        "| a person | 3 |",
+        "- [learning-002] sentence 2 (a person, event ",
+    ] {
+        assert!(page.contains(words), "{words}: {page}");
+    }
+    let again = memory(sandbox, &["compact"]);
+    let words = "there is nothing old to drop";
+    assert!(again.to_string().contains(words), "{again}");
+    assert_eq!(memory_json(sandbox, &["compact"])["events"], json!([]));
+    let log = memory(sandbox, &["log", "--kind", "memoryCompacted", "--json"]);
+    assert_eq!(log.ok().lines().count(), 1, "{log}");
+}
+
+fn reach_what_went(sandbox: &Sandbox) {
+    let references = |found: &Value| -> Vec<String> {
+        let hits = found["hits"].as_array().unwrap().iter();
+        hits.map(|hit| hit["ref"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let found = memory_json(sandbox, &["search", "sentence 3"]);
+    assert!(
+        !references(&found).contains(&"learning-003".to_owned()),
+        "{found}"
+    );
+    let found = memory_json(sandbox, &["search", "--all", "sentence 3"]);
+    assert_eq!(references(&found)[0], "learning-003");
+    assert_eq!(found["hits"][0]["compacted"], true);
+    let shown = memory(sandbox, &["search", "--all", "sentence 3"]);
+    let line = "[learning-003] sentence 3  (only in the event log)";
+    assert!(shown.ok().contains(line), "{shown}");
+    for args in [
+        &["get", "learning-003"][..],
+        &["retract", "learning-003"],
+        &["learn", "another", "--same-as", "learning-003"],
+        &["learn", "another", "--evidence", "learning-003"],
+    ] {
+        let ran = memory(sandbox, &[args, &["--json"]].concat());
+        assert_eq!(error(&ran)["code"], "LEARNING_COMPACTED", "{ran}");
+        memory(sandbox, args).refused(1, &["was compacted", "swarm memory search --all"]);
+    }
+    // The learning that supports a fact is still there, and no id comes again.
+    let left = memory_json(sandbox, &["learnings"]);
+    assert_eq!(left[0]["key"], "api.port");
+    let again = memory(sandbox, &["learn", "sentence 3"]);
+    assert_eq!(again.ok(), "learning-021\n");
+}
+
+#[test]
+fn a_daemon_compacts_at_twice_the_window_and_prompts_do_not_show_what_went() {
+    let sandbox = Sandbox::ready();
+    sandbox.configure(&json!({"memory": {"window": 16}}));
+    memory(&sandbox, &["learn", "the door is green"]).ok();
+    let daemon = sandbox.start();
+    for number in 2..=32 {
+        memory(&sandbox, &["learn", &format!("the door has lock {number}")]).ok();
+    }
+    let idea = sandbox.idea("write a.txt x; say COMPLETE # the door is green");
+    sandbox.wait_idea(&idea, "done");
+    daemon.stop();
+    let compacted = sandbox.logged("memoryCompacted");
+    assert_eq!(compacted.len(), 1, "{compacted:?}");
+    let data = &compacted[0].data;
+    assert_eq!(data["learnings"], json!([{"first": 1, "last": 16}]));
+    assert_eq!(data["by"], Value::Null);
+    let shown = sandbox.logged("memoryShown");
+    let items = shown[0].data["items"].as_array().unwrap();
+    assert!(!items.is_empty());
+    let old = |item: &Value| item["ref"].as_str().unwrap() <= "learning-016";
+    assert!(!items.iter().any(old), "{items:?}");
+}

@@ -65,8 +65,13 @@ fn batch(sandbox: &Sandbox, number: u64) {
         let requested = sandbox.status()["slots"]["used"] == 0;
         requested.then_some(())
     });
-    let (status, answer) = sandbox.post("clean", &json!({})).unwrap();
-    assert!(status < 300, "{answer}");
+    // A run's directory is needed until its record is written.
+    sandbox.wait_for("no run to be left", || {
+        let (status, answer) = sandbox.post("clean", &json!({})).unwrap();
+        assert!(status < 300, "{answer}");
+        let left = fs::read_dir(sandbox.dot_swarm("runs")).unwrap().count();
+        (left == 0).then_some(())
+    });
 }
 
 /// Resident memory, in bytes, of one to which nothing happens: the least of some seconds, in which

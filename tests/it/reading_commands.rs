@@ -3,7 +3,7 @@
 use crate::harness::Sandbox;
 
 /// Every command that only reads, for a repository in which ed-001 has landed idea-001.
-const READING: [&str; 27] = [
+const READING: [&str; 29] = [
     "status",
     "idea list",
     "idea list --status done",
@@ -22,6 +22,8 @@ const READING: [&str; 27] = [
     "memory board",
     "memory search hello",
     "memory shown ed-001",
+    "memory stats",
+    "memory synthesize --dry-run",
     "scratch list",
     "report",
     "log",
@@ -34,11 +36,13 @@ const READING: [&str; 27] = [
 ];
 
 /// A daemon follows, steers and is waited for; nothing else can.
-const NEEDS_A_DAEMON: [&str; 11] = [
+const NEEDS_A_DAEMON: [&str; 13] = [
     "attach",
     "status --watch",
     "events -f",
     "memory log -f",
+    "memory synthesize",
+    "provenance replay idea-001",
     "pause",
     "resume",
     "stop",

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -518,6 +518,19 @@ fn with_lines() -> Sandbox {
     sandbox
 }
 
+/// Waits until a person is asked to bring work over; its worktree, and the command to run there.
+fn by_hand(sandbox: &Sandbox) -> (PathBuf, String) {
+    let need = sandbox.wait_needs_you("merge");
+    let message = need["message"].as_str().unwrap();
+    let at = message
+        .find("git rebase --onto main ")
+        .unwrap_or_else(|| panic!("{message}"));
+    let command: Vec<&str> = message[at..].split([' ', ';']).take(5).collect();
+    let agent = sandbox.status()["agents"][0].clone();
+    let worktree = sandbox.repo().join(agent["worktree"].as_str().unwrap());
+    (worktree, command.join(" "))
+}
+
 /// What git cannot bring onto the target that went back a person does, as the message says.
 #[test]
 fn later_work_that_does_not_apply_any_more_is_brought_over_by_hand() {
@@ -537,19 +550,12 @@ fn later_work_that_does_not_apply_any_more_is_brought_over_by_hand() {
     sandbox.git(&["commit", "-q", "-m", "By hand", "--", "lines.txt"]);
     sandbox.release("it");
     sandbox.swarm(&["resume"]).ok();
-    let need = sandbox.wait_needs_you("merge");
-    let message = need["message"].as_str().unwrap();
-    let at = message
-        .find("git rebase --onto main ")
-        .unwrap_or_else(|| panic!("{message}"));
-    let command: Vec<&str> = message[at..].split([' ', ';']).take(5).collect();
+    let (worktree, command) = by_hand(&sandbox);
     // Asked again with nothing done, it says the same.
     sandbox.swarm(&["merge", "retry", &later]).ok();
     sandbox.wait_needs_you("merge");
-    let agent = sandbox.status()["agents"][0].clone();
-    let worktree = sandbox.repo().join(agent["worktree"].as_str().unwrap());
     let folder = worktree.display();
-    let rebase = sandbox.shell(&format!("cd '{folder}' && {}", command.join(" ")));
+    let rebase = sandbox.shell(&format!("cd '{folder}' && {command}"));
     assert_ne!(rebase.code, 0, "{rebase}");
     fs::write(worktree.join("lines.txt"), "later on by hand\n").unwrap();
     let go_on = "git add -A && git -c core.editor=true rebase --continue";
@@ -585,6 +591,46 @@ fn a_conflict_that_was_being_settled_is_left_when_the_target_goes_back() {
     sandbox.swarm(&["resume"]).ok();
     sandbox.wait_idea(&later, "done");
     assert_eq!(sandbox.file_at("main", "lines.txt"), "later");
+    assert!(!sandbox.repo().join("a.txt").exists(), "it came back");
+    daemon.stop();
+    assert_tidy(&sandbox);
+    sandbox.assert_log_sound();
+}
+
+/// The branch contains what is taken back, merged into it by its resolver.
+#[test]
+fn a_settled_conflict_does_not_bring_back_what_was_taken_back() {
+    let sandbox = with_lines();
+    let out = sandbox.path("out").display().to_string();
+    let check = format!(
+        "[ ! -e '{out}/settled' ] || {{ : >'{out}/verify.here'; until [ -e '{out}/verify.go' ]; do \
+         sleep 0.05; done; }}"
+    );
+    sandbox.configure(&json!({"qualityCommands": [check], "checkpoints": {"periodic": 0}}));
+    let daemon = sandbox.start();
+    sandbox.swarm(&["checkpoint", "create", "early"]).ok();
+    let later = sandbox.idea(
+        "[ -e b.txt ] || { write lines.txt later; write b.txt x; commit; hold it; }; say COMPLETE\n\
+        RESOLVE: write lines.txt both; : >$OUT/settled; say RESOLVED",
+    );
+    sandbox.wait_held("it");
+    let first = sandbox.idea("write lines.txt first; write a.txt x; commit; say COMPLETE");
+    sandbox.wait_idea(&first, "done");
+    sandbox.release("it");
+    sandbox.wait_held("verify");
+    roll_back(&sandbox, "early", &["--pause"]);
+    sandbox.swarm(&["idea", "cancel", &first]).ok();
+    sandbox.release("verify");
+    sandbox.swarm(&["resume"]).ok();
+    // What its resolver made of both does not apply to the one that is there now.
+    let (worktree, command) = by_hand(&sandbox);
+    assert!(!sandbox.repo().join("a.txt").exists(), "it came back");
+    let folder = worktree.display();
+    sandbox.shell(&format!("cd '{folder}' && {command}")).ok();
+    sandbox.swarm(&["merge", "retry", &later]).ok();
+    sandbox.wait_idea(&later, "done");
+    assert_eq!(sandbox.file_at("main", "lines.txt"), "later");
+    assert_eq!(sandbox.file_at("main", "b.txt"), "x");
     assert!(!sandbox.repo().join("a.txt").exists(), "it came back");
     daemon.stop();
     assert_tidy(&sandbox);

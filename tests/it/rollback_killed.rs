@@ -426,10 +426,13 @@ fn folders(sandbox: &Sandbox) -> Vec<String> {
     all
 }
 
+/// The references, but for the trees that records name: a rollback leaves them alone, and which of
+/// two agents is recorded first is chance.
 fn all_refs(sandbox: &Sandbox) -> BTreeMap<String, String> {
     let text = sandbox.git(&["for-each-ref", "--format=%(refname) %(objectname)"]);
     let pairs = text.lines().map(|line| line.split_once(' ').unwrap());
     pairs
+        .filter(|(name, _)| !name.starts_with("refs/swarm/provenance/"))
         .map(|(name, oid)| (name.to_owned(), oid.to_owned()))
         .collect()
 }

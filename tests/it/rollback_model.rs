@@ -395,7 +395,7 @@ impl<'a> World<'a> {
         let needs = status["needsYou"].as_array().unwrap();
         let by_hand = |need: &&Value| {
             let message = need["message"].as_str().unwrap();
-            need["kind"] == "merge" && message.contains("rebase the branch in its worktree")
+            need["kind"] == "merge" && message.contains("git rebase --onto")
         };
         let Some(need) = needs.iter().find(by_hand) else {
             return false;

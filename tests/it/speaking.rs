@@ -11,7 +11,7 @@ use crate::hooks::hook;
 const READING: [&str; 3] = ["status", "idea list", "rollback before --dry-run"];
 /// What only people and their hooks may type. Each would be refused to a person for another reason
 /// or changes nothing that a test looks at.
-const CHANGING: [&str; 12] = [
+const CHANGING: [&str; 13] = [
     "rollback before --yes",
     "undo --yes",
     "pause",
@@ -20,6 +20,7 @@ const CHANGING: [&str; 12] = [
     "stop",
     "idea retry idea-001",
     "agent say ed-001 hello",
+    "agent import ed-001.json",
     "merge retry idea-001",
     "checkpoint create mine",
     "hooks run post-complete",

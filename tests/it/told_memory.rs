@@ -146,3 +146,97 @@ fn what_a_prompt_shows_is_in_the_log_once_though_the_daemon_is_killed() {
     assert_eq!(shown.len(), 1, "{shown:?}");
     assert_eq!(shown[0].data["items"][0]["ref"], "learning-001");
 }
+
+#[test]
+fn what_an_iteration_reads_by_itself_is_one_event_at_its_end() {
+    let sandbox = Sandbox::ready();
+    let daemon = sandbox.start();
+    let put = |fact: &str, value: &str| {
+        sandbox.swarm(&["memory", "put", fact, value]).ok();
+    };
+    put("door.colour", "The door is green");
+    put("api.port", "The API listens on 8080");
+    let idea = sandbox.idea(
+        "\"$SWARM_BIN\" memory search green; \"$SWARM_BIN\" memory get api.port; \"$SWARM_BIN\" \
+        memory board; \"$SWARM_BIN\" memory log; \"$SWARM_BIN\" memory get no.such; write b.txt x; \
+        say COMPLETE",
+    );
+    sandbox.wait_idea(&idea, "done");
+    // A person's reading counts for nothing.
+    sandbox.swarm(&["memory", "search", "green"]).ok();
+    let read = sandbox.logged("memoryRead");
+    assert_eq!(read.len(), 1, "{read:?}");
+    let data = &read[0].data;
+    assert_eq!(data["agent"], "ed-001");
+    let items = json!([{"ref": "door.colour", "version": 1}, {"ref": "api.port", "version": 1}]);
+    assert_eq!(data["items"], items);
+    let counts = json!({"board": 1, "fact": 1, "search": 1, "log": 1});
+    assert_eq!(data["byTool"], counts);
+    let ended = sandbox.logged("runEnded");
+    let end = ended.iter().find(|end| end.data["run"] == data["run"]);
+    assert!(
+        read[0].seq < end.unwrap().seq,
+        "it is at the iteration's end"
+    );
+    let measured = |sandbox: &Sandbox| {
+        let stats = sandbox.swarm(&["memory", "stats", "--json"]).json();
+        assert_eq!(
+            (&stats["use"]["boardReads"], &stats["use"]["logReads"]),
+            (&json!(3), &json!(1)),
+            "{stats}"
+        );
+        stats
+    };
+    let with_daemon = measured(&sandbox);
+    assert_eq!(with_daemon["sinceStart"]["writes"], 2);
+    let page = sandbox.swarm(&["memory", "stats"]);
+    assert!(page.ok().contains("reads of the board        3"), "{page}");
+    let page = sandbox.swarm(&["memory", "stats", "--markdown"]);
+    assert!(page.ok().contains("| Duplication | said again: "), "{page}");
+    daemon.stop();
+    let without = measured(&sandbox);
+    assert_eq!(without["sinceStart"], serde_json::Value::Null);
+    let at = with_daemon["seq"].to_string();
+    let then = sandbox
+        .swarm(&["memory", "stats", "--json", "--at", &at])
+        .json();
+    for measure in [
+        "duplication",
+        "latency",
+        "lift",
+        "use",
+        "synthesis",
+        "facts",
+    ] {
+        assert_eq!(then[measure], with_daemon[measure], "{measure}");
+    }
+}
+
+#[test]
+fn a_daemon_that_is_killed_in_an_iteration_loses_what_was_read_before_and_says_nothing_twice() {
+    let sandbox = Sandbox::ready();
+    let daemon = sandbox.start();
+    sandbox
+        .swarm(&["memory", "put", "door.colour", "The door is green"])
+        .ok();
+    let lost =
+        sandbox.idea("\"$SWARM_BIN\" memory search green; hold one; write a.txt x; say COMPLETE");
+    sandbox.wait_held("one");
+    daemon.kill();
+    assert!(sandbox.logged("memoryRead").is_empty());
+    let daemon = sandbox.start();
+    sandbox.release("one");
+    sandbox.wait_idea(&lost, "done");
+    assert!(
+        sandbox.logged("memoryRead").is_empty(),
+        "one event is missing"
+    );
+    let read = sandbox.idea("\"$SWARM_BIN\" memory get door.colour; write b.txt x; say COMPLETE");
+    sandbox.wait_idea(&read, "done");
+    daemon.kill();
+    let daemon = sandbox.start();
+    daemon.stop();
+    let all = sandbox.logged("memoryRead");
+    assert_eq!(all.len(), 1, "{all:?}");
+    assert_eq!(all[0].data["byTool"], json!({"fact": 1}));
+}

@@ -128,6 +128,7 @@ fn hostile_text_is_shown_as_text_and_runs_nothing() {
         "events?all=1",
         "checkpoints",
         "checkpoints/before",
+        "changes?from=1",
         "report",
         "cost",
         "learnings",

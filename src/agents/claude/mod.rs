@@ -3,18 +3,22 @@
 //! Invariant: each run is one turn, with the prompt on standard input and a conversation id that
 //! swarm chose. A profile's `args` cannot change the output format.
 
+mod conversation;
 mod reader;
 mod usage;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use super::adapter::{
     Adapter, AdapterError, Conversation, Launch, LaunchContext, Login, ProgramInfo, StartedAs,
-    UsageReporting,
+    UsageReporting, is_option,
 };
+use super::conversation::{PlaceError, Placement};
 use super::environment::{Environment, set};
 use super::stream::{ByLine, OutputReader};
+use crate::domain::session::SessionId;
 
 /// Starts `claude -p`.
 #[derive(Debug)]
@@ -79,6 +83,10 @@ const PERMISSIONS: &[&str] = &[
     "--restricted",
 ];
 
+/// Options with which Claude Code would not read swarm's settings (of several `--settings` it reads
+/// the last), or runs no hooks.
+const WITHOUT_HOOKS: &[&str] = &["--settings", "--bare", "--safe-mode"];
+
 /// File of the run's directory that names the server of the memory's tools.
 const SERVERS: &str = "mcp.json";
 
@@ -120,13 +128,22 @@ impl Adapter for ClaudeAdapter {
             // Each `--mcp-config` adds servers, so those of the user and the profile stay.
             args.extend(["--mcp-config".into(), memory.file(SERVERS)]);
         }
+        let guard = context.guard.as_ref().filter(|_| !keeps_hooks_out(context));
+        if let Some(guard) = guard {
+            args.extend(["--settings".into(), guard.settings_file()]);
+        }
         args.extend(own);
         let mut launch = context.launch(program, args)?;
         if let Some(memory) = &context.memory {
             launch.add_memory_file(SERVERS, &memory.for_claude());
         }
+        if let Some(guard) = guard {
+            launch.files.extend(guard.files());
+            launch.has_read_guard = true;
+        }
         launch.started.session = Some(session.clone());
         launch.started.resumed = resumed;
+        launch.started.records = self.records(&launch.env);
         for (name, value) in settings() {
             launch.unless_set(name, value);
         }
@@ -172,6 +189,38 @@ impl Adapter for ClaudeAdapter {
             "IS_SANDBOX",
         ]
     }
+
+    fn records(&self, environment: &Environment) -> Option<PathBuf> {
+        home(environment).map(|home| home.join("projects"))
+    }
+
+    fn conversation_file(
+        &self,
+        records: &Path,
+        session: &SessionId,
+        worktree: &Path,
+    ) -> io::Result<Option<PathBuf>> {
+        conversation::find(records, session, worktree)
+    }
+
+    fn names_conversation(&self, name: &str, session: &SessionId) -> bool {
+        name == conversation::name_of(session)
+    }
+
+    fn place_conversation(
+        &self,
+        records: &Path,
+        conversation: &mut Placement<'_>,
+    ) -> Result<PathBuf, PlaceError> {
+        conversation::place(records, conversation)
+    }
+}
+
+/// Whether the profile keeps out a hook of swarm.
+fn keeps_hooks_out(context: &LaunchContext<'_>) -> bool {
+    let of_program = context.profile.command.iter().skip(1);
+    let mut args = of_program.chain(&context.profile.args);
+    args.any(|arg| WITHOUT_HOOKS.iter().any(|option| is_option(arg, option)))
 }
 
 /// What it is told where nobody said anything else: no updates and no other traffic in the middle
@@ -187,13 +236,17 @@ fn settings() -> impl Iterator<Item = (&'static str, &'static str)> {
         .chain(root.then_some(("IS_SANDBOX", "1")))
 }
 
+/// Directory of Claude Code's settings and records.
+fn home(environment: &Environment) -> Option<PathBuf> {
+    let own = set(environment, "CLAUDE_CONFIG_DIR").map(PathBuf::from);
+    own.or_else(|| Some(PathBuf::from(set(environment, "HOME")?).join(".claude")))
+}
+
 fn login(environment: &Environment) -> Login {
     if let Some(by) = Login::by_variable(environment, LOGINS) {
         return by;
     }
-    let own = set(environment, "CLAUDE_CONFIG_DIR").map(PathBuf::from);
-    let home = || set(environment, "HOME").map(|home| PathBuf::from(home).join(".claude"));
-    let Some(folder) = own.or_else(home) else {
+    let Some(folder) = home(environment) else {
         return Login::Unknown;
     };
     let file = folder.join(".credentials.json");

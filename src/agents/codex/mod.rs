@@ -3,21 +3,25 @@
 //! Invariant: each run is one turn, with the prompt on standard input. The user's configuration of
 //! Codex applies, except for what a run needs. A profile's `args` cannot change the output format.
 
+mod conversation;
 mod reader;
 mod records;
 
 use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::Profile;
 use super::adapter::{
     Adapter, AdapterError, Conversation, Launch, LaunchContext, Login, ProgramInfo, StartedAs,
     UsageReporting, is_option,
 };
+use super::conversation::{PlaceError, Placement};
 use super::environment::{Environment, set};
 use super::memory_server::MemoryServer;
 use super::stream::{ByLine, Conclusion, OutputReader};
+use crate::domain::session::SessionId;
+use crate::domain::usage::Usage;
 
 /// Starts `codex exec --json`.
 #[derive(Debug)]
@@ -104,7 +108,7 @@ impl Adapter for CodexAdapter {
         launch.has_memory_tools = memory.is_some();
         launch.started.resumed = session.is_some();
         launch.started.session = session;
-        launch.started.records = home(&launch.env).map(|home| home.join("sessions"));
+        launch.started.records = self.records(&launch.env);
         Ok(launch)
     }
 
@@ -160,6 +164,35 @@ impl Adapter for CodexAdapter {
             concluded.usage = Some(found);
         }
         Ok(())
+    }
+
+    fn records(&self, environment: &Environment) -> Option<PathBuf> {
+        home(environment).map(|home| home.join("sessions"))
+    }
+
+    fn conversation_file(
+        &self,
+        records: &Path,
+        session: &SessionId,
+        _worktree: &Path,
+    ) -> io::Result<Option<PathBuf>> {
+        conversation::find(records, session)
+    }
+
+    fn names_conversation(&self, name: &str, session: &SessionId) -> bool {
+        conversation::time_in(name, session).is_some()
+    }
+
+    fn usage_in(&self, conversation: &Path) -> io::Result<Option<Usage>> {
+        records::usage_in(conversation)
+    }
+
+    fn place_conversation(
+        &self,
+        records: &Path,
+        conversation: &mut Placement<'_>,
+    ) -> Result<PathBuf, PlaceError> {
+        conversation::place(records, conversation)
     }
 }
 

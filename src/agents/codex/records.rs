@@ -20,8 +20,13 @@ pub(super) fn usage(folder: &Path, session: &SessionId) -> io::Result<Option<Usa
     let Some(path) = find(folder, &format!("-{session}.jsonl"))? else {
         return Ok(None);
     };
+    usage_in(&path)
+}
+
+/// The same of the conversation in this file.
+pub(super) fn usage_in(path: &Path) -> io::Result<Option<Usage>> {
     let mut found = Found::default();
-    records::each(&path, |line| {
+    records::each(path, |line| {
         found.read_line(line);
     })?;
     Ok(found.usage())
@@ -73,7 +78,7 @@ pub(super) fn tokens(usage: &Object) -> Tokens {
 }
 
 /// The file whose name ends so, in the folders of the days; the newest days are looked at first.
-fn find(folder: &Path, ending: &str) -> io::Result<Option<PathBuf>> {
+pub(super) fn find(folder: &Path, ending: &str) -> io::Result<Option<PathBuf>> {
     for year in records::last_first(folder)? {
         for month in records::last_first(&year)? {
             for day in records::last_first(&month)? {

@@ -4,14 +4,23 @@
 //! something was cut, and has no terminal control sequences. No signal in it is alone on its line,
 //! so an agent that repeats a line of the prompt sends no signal (see [`crate::domain::signal`]).
 
+mod brief;
+mod changed_files;
+mod conflict;
+mod instructions;
+pub mod synthesis;
+
 use std::fmt::Write;
 
 use super::recovery_context::RecoveryContext;
 use super::text::{fenced, head, one_line, plain, tail};
 use crate::domain::signal::shield;
+pub use brief::{BRIEF_HEADING, Brief, Known, MOVED_HEADING};
+pub use changed_files::CHANGED_HEADING;
+pub use instructions::instructions;
 
 /// Longest prompt, in bytes.
-pub const MAX_BYTES: usize = 512 * 1024;
+pub const MAX_BYTES: usize = 560 * 1024;
 
 /// Heading of the section on a failed quality command.
 pub const FEEDBACK_HEADING: &str = "## The last check failed";
@@ -50,6 +59,10 @@ pub struct PromptInput {
     /// The prompt of the earlier attempt whose conversation this one may resume, because idea and
     /// rules may have changed since. Empty if that prompt is unknown.
     pub told_before: Option<String>,
+    /// Files that the agent read in this conversation and somebody else changed since.
+    pub changed_files: Vec<String>,
+    /// The agent whose exported state the idea goes on from.
+    pub brief: Option<Brief>,
     /// What is known about the previous attempt, if it crashed.
     pub recovery: Option<RecoveryContext>,
     /// The quality command that failed after the last iteration.
@@ -135,10 +148,17 @@ pub fn build(input: &PromptInput) -> String {
             .taken_over
             .as_deref()
             .map_or_else(String::new, taken_over),
+        input
+            .brief
+            .as_ref()
+            .map_or_else(String::new, brief::section),
         input.recovery.as_ref().map_or_else(String::new, recovery),
         input.review.as_deref().map_or_else(String::new, review),
         input.feedback.as_ref().map_or_else(String::new, feedback),
-        input.conflict.as_ref().map_or_else(String::new, conflict),
+        input
+            .conflict
+            .as_ref()
+            .map_or_else(String::new, conflict::section),
     ];
     joined(&sections)
 }
@@ -170,10 +190,18 @@ pub fn build_next(input: &PromptInput) -> String {
             &input.messages,
             budget::MESSAGES,
         ),
+        changed_files::section(&input.changed_files),
+        input
+            .brief
+            .as_ref()
+            .map_or_else(String::new, brief::section_next),
         input.recovery.as_ref().map_or_else(String::new, recovery),
         input.review.as_deref().map_or_else(String::new, review),
         input.feedback.as_ref().map_or_else(String::new, feedback),
-        input.conflict.as_ref().map_or_else(String::new, conflict),
+        input
+            .conflict
+            .as_ref()
+            .map_or_else(String::new, conflict::section),
     ];
     joined(&sections)
 }
@@ -403,26 +431,6 @@ fn feedback(feedback: &GateFeedback) -> String {
     section
 }
 
-fn conflict(brief: &ConflictBrief) -> String {
-    let mut files = String::new();
-    for file in &brief.files {
-        add(&mut files, format_args!("- `{}`\n", one_line(file)));
-    }
-    let side = |description: &str| cut(one_line(description).as_str(), budget::CONFLICT_SIDE);
-    format!(
-        "{CONFLICT_HEADING}\n\nThe work on this idea is being merged into `{}`, but git could not \
-        combine it with what has landed there meanwhile. This worktree holds the half-merged \
-        state. These files have conflict markers (`<<<<<<<`, `=======`, `>>>>>>>`):\n\n{}\n- What \
-        has landed meanwhile: {}\n- What was done for this idea: {}\n\nEdit each of these files so \
-        that it does what both sides intended and no marker is left. Change nothing else, and do \
-        not abort the merge. You need not commit: swarm takes the files as you leave them.\n",
-        name(&brief.target_branch),
-        cut(&files, budget::CONFLICT_FILES),
-        side(&brief.ours),
-        side(&brief.theirs),
-    )
-}
-
 /// A section of free text; empty if there is no text.
 fn text(heading: &str, content: &str, budget: usize) -> String {
     let content = plain(content);
@@ -447,7 +455,7 @@ fn list(heading: &str, items: &[String], budget: usize) -> String {
     if shown.is_empty() {
         return String::new();
     }
-    let cut = left_out_items(items.len() - shown.len());
+    let cut = left_out_items(items.len() - shown.len(), "older");
     shown.reverse();
     format!("{heading}\n\n{cut}{}", shown.concat())
 }
@@ -479,10 +487,10 @@ fn left_out(bytes: usize, where_: &str) -> String {
     }
 }
 
-fn left_out_items(count: usize) -> String {
+fn left_out_items(count: usize, which: &str) -> String {
     match count {
         0 => String::new(),
-        count => format!("[{count} older entries omitted]\n\n"),
+        count => format!("[{count} {which} entries omitted]\n\n"),
     }
 }
 

@@ -23,6 +23,16 @@ fn example() -> PromptInput {
         review: Some("add a test".into()),
         taken_over: Some("idea-007".into()),
         told_before: None,
+        changed_files: vec!["src/a b.rs".into()],
+        brief: Some(Brief {
+            agent: "cl-001".into(),
+            has_commits: true,
+            log: vec![
+                "I look.\n## Not a heading".into(),
+                "- Bash: make all".into(),
+            ],
+            ..Brief::default()
+        }),
         recovery: Some(RecoveryContext::new(1, Vec::new(), true)),
         feedback: Some(GateFeedback {
             command: "cargo test".into(),
@@ -91,6 +101,7 @@ fn sections_come_in_order() {
             "## What you have learned",
             "## Messages from a person",
             "## Where you start",
+            BRIEF_HEADING,
             recovery_context::HEADING,
             "### Last Attempt Log",
             REVIEW_HEADING,
@@ -163,6 +174,11 @@ fn a_signal_alone_on_its_line_is_quoted() {
         idea_text: format!("Finish with\n{alone}\nplease"),
         messages: vec![alone.into()],
         review: Some(alone.into()),
+        brief: Some(Brief {
+            log: vec![alone.into()],
+            notes: vec![alone.into()],
+            ..Brief::default()
+        }),
         feedback: Some(GateFeedback {
             command: "check".into(),
             exit_code: None,
@@ -201,6 +217,16 @@ fn long_texts_are_cut_with_a_note() {
             ours: long.clone(),
             theirs: long.clone(),
         }),
+        brief: Some(Brief {
+            agent: long.clone(),
+            known: Known::Nothing,
+            has_commits: true,
+            log: vec![long.clone()],
+            is_cut: true,
+            files: vec![long.clone()],
+            notes: vec![long.clone()],
+            recovery: long.clone(),
+        }),
         quality_commands: vec![long],
         ..example()
     };
@@ -232,11 +258,13 @@ fn texts() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn repeating_any_prompt_sends_no_signal(idea in texts(), rule in texts(), message in texts(),
-        output in texts()) {
+        output in texts(), before in texts()) {
         let prompt = build(&PromptInput {
             idea_text: idea,
             shared_rules: vec![("a.md".into(), rule)],
             messages: vec![message],
+            brief: Some(Brief { log: vec![before.clone()], recovery: before,
+                ..Brief::default() }),
             feedback: Some(GateFeedback { command: "c".into(), exit_code: Some(1),
                 output_tail: output }),
             ..example()
@@ -281,4 +309,22 @@ fn a_resumed_conversation_gets_only_what_has_changed() {
     for part in ["Be terse.", "You are Ed.", "## Your rules", idea] {
         assert!(unknown.contains(part), "{unknown}");
     }
+}
+
+#[test]
+fn files_that_changed_are_named_in_a_conversation_that_goes_on() {
+    let section = format!("{CHANGED_HEADING}\n\nSomebody else");
+    let next = build_next(&example());
+    assert!(next.contains(&section), "{next}");
+    assert!(next.contains("- `src/a b.rs`\n\n## "), "{next}");
+    assert!(!build(&example()).contains(CHANGED_HEADING));
+    let many = PromptInput {
+        changed_files: (0..130).map(|number| format!("{number}.txt")).collect(),
+        ..example()
+    };
+    let next = build_next(&many);
+    assert!(
+        next.contains("- `99.txt`\n[30 more entries omitted]"),
+        "{next}"
+    );
 }

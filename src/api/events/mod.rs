@@ -337,6 +337,7 @@ mod tests {
             control: Arc::new(Nobody),
             entrance: None,
             finder: Arc::default(),
+            measured: Arc::default(),
             stop,
         };
         Reader {

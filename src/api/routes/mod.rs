@@ -7,8 +7,10 @@ mod ideas;
 mod learnings;
 mod memory;
 mod merges;
+mod provenance;
 mod report;
 mod resolution;
+mod snapshot;
 mod swarm;
 mod undo;
 
@@ -27,6 +29,7 @@ use crate::domain::command::Command;
 
 pub(crate) use merges::approve_merge;
 pub(crate) use resolution::resolve as resolve_merge;
+pub(crate) use snapshot::locate as locate_state;
 
 /// All routes, without their prefix.
 pub(super) fn all() -> OpenApiRouter<Arc<ApiContext>> {
@@ -49,9 +52,11 @@ pub(super) fn all() -> OpenApiRouter<Arc<ApiContext>> {
         .routes(routes!(ideas::unhold))
         .routes(routes!(agents::list))
         .routes(routes!(agents::show))
+        .routes(routes!(agents::state))
         .routes(routes!(agents::stop))
         .routes(routes!(agents::say))
         .routes(routes!(agents::redirect))
+        .routes(routes!(agents::import))
         .routes(routes!(super::logs::logs))
         .routes(routes!(merges::list))
         .routes(routes!(merges::target))
@@ -66,6 +71,19 @@ pub(super) fn all() -> OpenApiRouter<Arc<ApiContext>> {
         .routes(routes!(checkpoints::roll_back))
         .routes(routes!(hooks::list))
         .routes(routes!(hooks::approve))
+        .merge(of_memory())
+        .routes(routes!(provenance::list))
+        .routes(routes!(provenance::show))
+        .routes(routes!(snapshot::state))
+        .routes(routes!(snapshot::diff))
+        .routes(routes!(provenance::show_replay, provenance::replay_record))
+        .routes(routes!(report::report))
+        .routes(routes!(super::events::events))
+}
+
+/// The routes of what agents know together.
+fn of_memory() -> OpenApiRouter<Arc<ApiContext>> {
+    OpenApiRouter::new()
         .routes(routes!(learnings::list, learnings::learn))
         .routes(routes!(memory::facts::board))
         .routes(routes!(memory::facts::show, memory::facts::write))
@@ -73,17 +91,19 @@ pub(super) fn all() -> OpenApiRouter<Arc<ApiContext>> {
         .routes(routes!(memory::facts::dispute))
         .routes(routes!(memory::facts::pin))
         .routes(routes!(memory::facts::retract))
+        .routes(routes!(memory::compact::compact))
         .routes(routes!(memory::log::log))
         .routes(routes!(memory::log::search))
         .routes(routes!(memory::log::shown))
+        .routes(routes!(memory::stats::stats))
+        .routes(routes!(memory::synthesis::show))
+        .routes(routes!(memory::synthesis::synthesize))
         .routes(routes!(memory::notes::list))
         .routes(routes!(
             memory::notes::show,
             memory::notes::put,
             memory::notes::drop_note
         ))
-        .routes(routes!(report::report))
-        .routes(routes!(super::events::events))
 }
 
 /// Answers a request for an unknown path.

@@ -42,6 +42,7 @@ pub(super) async fn status(State(context): Context) -> Json<StatusView> {
         None => TargetNow::Unknown,
     };
     let outside = Outside {
+        is_past: false,
         pid: Some(context.pid),
         web_url: context.web_url.clone(),
         target,

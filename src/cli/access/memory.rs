@@ -1,24 +1,28 @@
 //! The memory through a daemon or the files: its views, its log, and the answers to commands.
 
+use std::ops::ControlFlow;
+
 use serde_json::Value;
 
-use super::Access;
+use super::{Access, Files};
 use crate::api::client::encode;
 use crate::cli::error::CliError;
 use crate::cli::event_json;
 use crate::cli::json::to_value;
 use crate::daemon::Paths;
 use crate::daemon::actor::handle::Accepted;
-use crate::daemon::memory::finder::{Finder, Query};
-use crate::daemon::memory::freshness;
-use crate::daemon::offline::{self, Upto};
+use crate::daemon::files::archive;
+use crate::daemon::memory::finder::{Finder, Query, search_archive};
+use crate::daemon::memory::news::news;
+use crate::daemon::memory::{freshness, log};
+use crate::daemon::offline;
 use crate::domain::event::Event;
 use crate::domain::ids::AgentId;
 use crate::domain::memory::{FactKey, MemoryCommand, MemoryRefusal, NoteKey};
 use crate::domain::rejection::Rejection;
 use crate::domain::state::State;
 use crate::view::describe::Point;
-use crate::view::memory::{self, Aged, LogFilter, Taken};
+use crate::view::memory::{self, Aged, LogFilter, Measures, Taken};
 
 /// The most events of one page of the log.
 const PAGE: usize = 1_000;
@@ -28,31 +32,20 @@ impl Access {
     pub fn board(&mut self, all: bool) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.get(&format!("memory/facts?all={all}")),
-            Self::Offline(paths) => {
-                let state = offline::read(paths)?;
-                to_value(&memory::board(&state, &aged(paths, &state), all))
+            Self::Offline(files) => {
+                let state = files.state()?;
+                to_value(&memory::board(&state, &aged(&files.paths, &state), all))
             }
         }
     }
 
-    /// `memory get --json`: one fact with at most `history` earlier values, now or then.
-    pub fn fact(
-        &mut self,
-        key: &FactKey,
-        at: Option<Point>,
-        history: usize,
-    ) -> Result<Value, CliError> {
+    /// `memory get --json`: one fact with at most `history` earlier values.
+    pub fn fact(&mut self, key: &FactKey, history: usize) -> Result<Value, CliError> {
         match self {
-            Self::Daemon(daemon) => {
-                let at = at.map_or_else(String::new, |at| format!("&at={}", of_point(at)));
-                daemon.get(&format!("memory/facts/{key}?history={history}{at}"))
-            }
-            Self::Offline(paths) => {
-                let state = match at {
-                    Some(at) => state_then(paths, at)?,
-                    None => offline::read(paths)?,
-                };
-                let fact = memory::fact(&state, &aged(paths, &state), key, history);
+            Self::Daemon(daemon) => daemon.get(&format!("memory/facts/{key}?history={history}")),
+            Self::Offline(files) => {
+                let state = files.state()?;
+                let fact = memory::fact(&state, &aged(&files.paths, &state), key, history);
                 to_value(&fact.ok_or_else(|| unknown_fact(&state, key))?)
             }
         }
@@ -66,11 +59,14 @@ impl Access {
                 let page = daemon.get(&format!("memory/log?{}", of_filter(filter)))?;
                 Ok(page.as_array().cloned().unwrap_or_default())
             }
-            Self::Offline(paths) => {
+            Self::Offline(Files { paths, .. }) => {
                 let mut found = Vec::new();
-                offline::scan(paths, filter.read_after(), u64::MAX, &mut |one| {
-                    if found.len() < PAGE && filter.wants(one.seq, one.ts, &one.event) {
-                        found.push(one);
+                log::select(paths, filter, u64::MAX, &mut |one| {
+                    found.push(one);
+                    if found.len() < PAGE {
+                        ControlFlow::Continue(())
+                    } else {
+                        ControlFlow::Break(())
                     }
                 })?;
                 found.iter().map(event_json::to_json).collect()
@@ -86,8 +82,12 @@ impl Access {
                 let text = encode(text);
                 daemon.get(&format!("memory/search?q={text}&limit={limit}&all={all}"))
             }
-            Self::Offline(paths) => {
-                let state = offline::read(paths)?;
+            Self::Offline(files) => {
+                let state = files.state()?;
+                if *all && state.compacted.learnings > 0 {
+                    let archive = archive::learnings(&files.paths, state.seq)?;
+                    return to_value(&search_archive(&state, &archive, query));
+                }
                 to_value(&Finder::default().search(&|each| each(&state), query))
             }
         }
@@ -97,8 +97,8 @@ impl Access {
     pub fn shown(&mut self, id: &AgentId) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.get(&format!("memory/shown/{id}")),
-            Self::Offline(paths) => {
-                let state = offline::read(paths)?;
+            Self::Offline(files) => {
+                let state = files.state()?;
                 if let Some(shown) = memory::shown(&state, id) {
                     return to_value(&shown);
                 }
@@ -106,7 +106,7 @@ impl Access {
                     return Err(Rejection::AgentUnknown(id.clone()).into());
                 }
                 let mut events = Vec::new();
-                offline::scan(paths, 0, state.seq, &mut |one| {
+                offline::scan(&files.paths, 0, state.seq, &mut |one| {
                     if matches!(one.event, Event::MemoryShown(_)) {
                         events.push(one.event);
                     }
@@ -116,11 +116,35 @@ impl Access {
         }
     }
 
+    /// `memory stats --json`.
+    pub fn memory_stats(&mut self) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(daemon) => daemon.get("memory/stats"),
+            Self::Offline(files) => {
+                let state = files.state()?;
+                let mut measures = Measures::default();
+                offline::scan(&files.paths, 0, state.seq, &mut |one| {
+                    measures.fold(one.seq, one.ts, &one.event);
+                })?;
+                let aged = aged(&files.paths, &state);
+                to_value(&memory::stats(&state, &aged, &measures, None))
+            }
+        }
+    }
+
+    /// `memory synthesize --dry-run --json`.
+    pub fn news(&mut self) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(daemon) => daemon.get("memory/news"),
+            Self::Offline(files) => to_value(&news(&files.state()?, None)),
+        }
+    }
+
     /// `scratch list --json`.
     pub fn notes(&mut self, prefix: &str) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.get(&format!("scratch?prefix={}", encode(prefix))),
-            Self::Offline(paths) => to_value(&memory::notes(&offline::read(paths)?, prefix)),
+            Self::Offline(files) => to_value(&memory::notes(&files.state()?, prefix)),
         }
     }
 
@@ -128,8 +152,8 @@ impl Access {
     pub fn note(&mut self, key: &NoteKey) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.get(&format!("scratch/{key}")),
-            Self::Offline(paths) => {
-                let state = offline::read(paths)?;
+            Self::Offline(files) => {
+                let state = files.state()?;
                 let unknown = || {
                     let refusal = MemoryRefusal::NoteUnknown(key.clone());
                     let mut error = CliError::from(Rejection::from(refusal));
@@ -178,32 +202,11 @@ fn of_filter(filter: &LogFilter) -> String {
 }
 
 fn unknown_fact(state: &State, key: &FactKey) -> CliError {
-    let refusal = MemoryRefusal::FactUnknown(key.clone());
+    let refusal = MemoryRefusal::no_fact(state, key);
     let mut error = CliError::from(Rejection::from(refusal));
     let near = memory::suggestions(state, key);
     error.hints.splice(0..0, near);
     error
-}
-
-/// The state after a point of the log.
-fn state_then(paths: &Paths, at: Point) -> Result<State, CliError> {
-    let upto = match at {
-        Point::Seq(seq) => Upto::Seq(seq),
-        Point::Time(time) => Upto::Time(time),
-    };
-    let state = offline::state_at(paths, upto)?;
-    match at {
-        Point::Seq(seq) if seq > state.seq => {
-            let last = offline::read(paths)?.seq;
-            let message = if seq > last {
-                format!("there is no event {seq} yet; the last one is {last}")
-            } else {
-                format!("event {seq} is gone: the repaired log starts later")
-            };
-            Err(CliError::refused(message).hint("see the events: swarm memory log"))
-        }
-        Point::Seq(_) | Point::Time(_) => Ok(state),
-    }
 }
 
 /// The answer to a command that was carried out without a daemon, as the API gives it.
@@ -239,9 +242,11 @@ pub(super) fn answer(
             to_value(&memory::changed_fact(&state, &dispute.key, &taken))
         }
         MemoryCommand::Retract { .. } => to_value(&memory::retracted(&taken)),
+        MemoryCommand::Compact => to_value(&memory::compacted(&taken)),
         MemoryCommand::PutNote(put) if put.content.is_some() => {
             to_value(&memory::put_note(&state, &put.key, &taken))
         }
+        MemoryCommand::Synthesize { .. } => to_value(&memory::synthesis_begun(&taken)),
         MemoryCommand::Pin { .. } | MemoryCommand::PutNote(_) => {
             Ok(serde_json::json!({ "seq": accepted.seq }))
         }

@@ -39,6 +39,10 @@ pub(super) fn request(command: &MemoryCommand) -> Request {
             Request::Post("memory/retract".into(), body)
         }
         MemoryCommand::PutNote(put) => note(put),
+        MemoryCommand::Compact => Request::Post("memory/compact".into(), json!({})),
+        MemoryCommand::Synthesize { profile } => {
+            Request::Post("memory/synthesize".into(), json!({ "profile": profile }))
+        }
     }
 }
 

@@ -4,6 +4,8 @@
 //! Invariant: both give the same views. A change is sent at most once; it is retried only if it
 //! certainly had no effect.
 
+pub mod agent_output;
+mod files;
 pub mod ids;
 mod memory;
 mod memory_requests;
@@ -16,11 +18,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::commands::agent::import;
 use super::error::{CliError, Kind};
 use super::json::to_value;
 use super::repo::Repo;
 use crate::api::{DaemonFile, Origin};
 use crate::daemon::actor::handle::Accepted;
+use crate::daemon::agent_import::{self, AgentFile, Sender, Wanted};
 use crate::daemon::checkpoints::list;
 use crate::daemon::{Paths, clean, hooks, offline};
 use crate::domain::command::Command;
@@ -30,6 +34,7 @@ use crate::domain::request::Request;
 use crate::domain::state::{IdeaStatus, State};
 use crate::domain::time::Timestamp;
 use crate::view::{self, Outside, TargetNow};
+pub use files::{Files, Past};
 use remote::Daemon;
 
 /// How long a command retries while a daemon is starting or stopping, or while other commands
@@ -43,7 +48,7 @@ pub enum Access {
     /// Through the daemon.
     Daemon(Box<Daemon>),
     /// Through the files.
-    Offline(Paths),
+    Offline(Files),
 }
 
 /// Does `work` through the daemon or, without one, through the files. Retries for a moment if a
@@ -53,6 +58,21 @@ pub fn with_access<T>(
     mut work: impl FnMut(&mut Access) -> Result<T, CliError>,
 ) -> Result<T, CliError> {
     patiently(|| open(repo).and_then(|mut access| work(&mut access)))
+}
+
+/// As [`with_access`]. An earlier point is read from the files, with and without a daemon.
+pub fn with_access_then<T>(
+    repo: &Repo,
+    past: Option<&Past>,
+    mut work: impl FnMut(&mut Access) -> Result<T, CliError>,
+) -> Result<T, CliError> {
+    match past {
+        Some(past) => work(&mut Access::Offline(Files::then(
+            repo.paths(),
+            past.clone(),
+        ))),
+        None => with_access(repo, work),
+    }
 }
 
 /// Retries `work` for up to [`PATIENCE`] while [`is_race`] says that nothing was done.
@@ -75,21 +95,24 @@ pub fn is_race(error: &CliError) -> bool {
 fn open(repo: &Repo) -> Result<Access, CliError> {
     Ok(match Daemon::connect(repo)? {
         Some(daemon) => Access::Daemon(Box::new(daemon)),
-        None => Access::Offline(repo.paths()),
+        None => Access::Offline(Files::now(repo.paths())),
     })
 }
 
 impl Access {
-    /// Whether this goes through the files.
+    /// Whether no daemon answers now. An earlier point is read from the files in any case.
     pub const fn is_offline(&self) -> bool {
-        matches!(self, Self::Offline(_))
+        match self {
+            Self::Daemon(_) => false,
+            Self::Offline(files) => !files.is_past(),
+        }
     }
 
     /// `agent list --json`.
     pub fn agents(&mut self) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.get("agents"),
-            Self::Offline(paths) => to_value(&view::agents(&offline::read(paths)?)),
+            Self::Offline(files) => to_value(&view::agents(&files.state()?)),
         }
     }
 
@@ -97,8 +120,8 @@ impl Access {
     pub fn agent(&mut self, id: &AgentId) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.get(&format!("agents/{id}")),
-            Self::Offline(paths) => {
-                let agent = view::agent(&offline::read(paths)?, id);
+            Self::Offline(files) => {
+                let agent = view::agent(&files.state()?, id);
                 to_value(&agent.ok_or_else(|| Rejection::AgentUnknown(id.clone()))?)
             }
         }
@@ -108,7 +131,14 @@ impl Access {
     pub fn status(&mut self) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.get("status"),
-            Self::Offline(paths) => {
+            Self::Offline(files) if files.is_past() => {
+                let outside = Outside {
+                    is_past: true,
+                    ..Outside::default()
+                };
+                to_value(&view::status(&files.state()?, outside))
+            }
+            Self::Offline(Files { paths, .. }) => {
                 let state = offline::read(paths)?;
                 let target = state
                     .settings
@@ -134,7 +164,7 @@ impl Access {
                 Some(status) => daemon.get(&format!("ideas?status={}", status.as_str())),
                 None => daemon.get("ideas"),
             },
-            Self::Offline(paths) => to_value(&view::ideas(&offline::read(paths)?, status)),
+            Self::Offline(files) => to_value(&view::ideas(&files.state()?, status)),
         }
     }
 
@@ -146,9 +176,7 @@ impl Access {
                     .map_or_else(String::new, |status| format!("&status={}", status.as_str()));
                 daemon.get(&format!("ideas?openFirst=true{only}"))
             }
-            Self::Offline(paths) => {
-                to_value(&view::ideas_open_first(&offline::read(paths)?, status))
-            }
+            Self::Offline(files) => to_value(&view::ideas_open_first(&files.state()?, status)),
         }
     }
 
@@ -156,7 +184,7 @@ impl Access {
     pub fn idea(&mut self, id: &IdeaId) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.get(&format!("ideas/{id}")),
-            Self::Offline(paths) => idea_of(&offline::read(paths)?, id),
+            Self::Offline(files) => idea_of(&files.state()?, id),
         }
     }
 
@@ -164,7 +192,7 @@ impl Access {
     pub fn merges(&mut self) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.get("merges"),
-            Self::Offline(paths) => to_value(&view::merges(&offline::read(paths)?)),
+            Self::Offline(files) => to_value(&view::merges(&files.state()?)),
         }
     }
 
@@ -172,7 +200,7 @@ impl Access {
     pub fn merge_diff(&mut self, id: &IdeaId) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.get(&format!("merges/{id}/diff")),
-            Self::Offline(paths) => to_value(&offline::merge_diff(paths, id)?),
+            Self::Offline(Files { paths, .. }) => to_value(&offline::merge_diff(paths, id)?),
         }
     }
 
@@ -180,7 +208,7 @@ impl Access {
     pub fn learnings(&mut self) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.get("learnings"),
-            Self::Offline(paths) => to_value(&view::learnings(&offline::read(paths)?)),
+            Self::Offline(files) => to_value(&view::learnings(&files.state()?)),
         }
     }
 
@@ -191,7 +219,7 @@ impl Access {
                 let since = since.map_or_else(String::new, |since| format!("?since={since}"));
                 daemon.get(&format!("report{since}"))
             }
-            Self::Offline(paths) => to_value(&view::report(&offline::read(paths)?, since)),
+            Self::Offline(files) => to_value(&view::report(&files.state()?, since)),
         }
     }
 
@@ -202,8 +230,11 @@ impl Access {
                 let page = daemon.get(&format!("events?since={after}&limit={limit}"))?;
                 Ok(page.as_array().cloned().unwrap_or_default())
             }
-            Self::Offline(paths) => {
-                let events = offline::events(paths, after, limit)?;
+            Self::Offline(files) => {
+                let mut events = offline::events(&files.paths, after, limit)?;
+                if let Some(last) = files.last_seq() {
+                    events.retain(|event| event.seq <= last);
+                }
                 events.iter().map(super::event_json::to_json).collect()
             }
         }
@@ -213,7 +244,9 @@ impl Access {
     pub fn checkpoints(&mut self) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.get("checkpoints"),
-            Self::Offline(paths) => Ok(Value::Array(list::list(paths, &offline::read(paths)?))),
+            Self::Offline(Files { paths, .. }) => {
+                Ok(Value::Array(list::list(paths, &offline::read(paths)?)))
+            }
         }
     }
 
@@ -221,7 +254,9 @@ impl Access {
     pub fn hooks(&mut self) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.get("hooks"),
-            Self::Offline(paths) => to_value(&hooks::list_in(paths, &offline::read(paths)?)?),
+            Self::Offline(Files { paths, .. }) => {
+                to_value(&hooks::list_in(paths, &offline::read(paths)?)?)
+            }
         }
     }
 
@@ -229,7 +264,9 @@ impl Access {
     pub fn checkpoint(&mut self, name: &CheckpointName) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.get(&format!("checkpoints/{name}")),
-            Self::Offline(paths) => Ok(list::show(paths, &offline::read(paths)?, name)?),
+            Self::Offline(Files { paths, .. }) => {
+                Ok(list::show(paths, &offline::read(paths)?, name)?)
+            }
         }
     }
 
@@ -237,7 +274,7 @@ impl Access {
     pub fn preview(&mut self, name: &CheckpointName) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.get(&format!("checkpoints/{name}/preview")),
-            Self::Offline(paths) => to_value(&offline::preview(paths, name)?),
+            Self::Offline(Files { paths, .. }) => to_value(&offline::preview(paths, name)?),
         }
     }
 
@@ -245,7 +282,9 @@ impl Access {
     pub fn undo(&mut self, skip_landed: bool) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.get(&format!("undo?skipLanded={skip_landed}")),
-            Self::Offline(paths) => to_value(&view::undo(&offline::read(paths)?, skip_landed)),
+            Self::Offline(Files { paths, .. }) => {
+                to_value(&view::undo(&offline::read(paths)?, skip_landed))
+            }
         }
     }
 
@@ -253,7 +292,39 @@ impl Access {
     pub fn clean(&mut self, dry_run: bool) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.post("clean", &json!({ "dryRun": dry_run })),
-            Self::Offline(paths) => to_value(&clean::offline(paths, dry_run)?),
+            Self::Offline(Files { paths, .. }) => to_value(&clean::offline(paths, dry_run)?),
+        }
+    }
+
+    /// Lets an idea go on from an agent's state: `agent import --json`.
+    /// The daemon gets the state alone, and finds the rest where it is kept.
+    pub fn import_agent(
+        &mut self,
+        paths: &Paths,
+        file: &mut AgentFile,
+        wanted: &Wanted,
+    ) -> Result<Value, CliError> {
+        let sender = || -> Result<Sender, CliError> {
+            Ok(Sender {
+                by: speaker::author(paths)?,
+                operation: None,
+            })
+        };
+        match self {
+            Self::Daemon(_) if file.is_packed() && wanted.check => {
+                let result = agent_import::check(paths, file, wanted.clone(), sender()?)?;
+                to_value(&result)
+            }
+            Self::Daemon(daemon) => {
+                if file.is_packed() {
+                    agent_import::keep_for_daemon(paths, file, wanted.clone(), sender()?)?;
+                }
+                daemon.post_file(&import::query(wanted), file.state().to_vec())
+            }
+            Self::Offline(_) => {
+                let result = agent_import::offline(paths, file, wanted.clone(), sender()?)?;
+                to_value(&result)
+            }
         }
     }
 
@@ -271,7 +342,7 @@ impl Access {
                 daemon.set_origin(origin.clone());
                 daemon.execute(command)
             }
-            Self::Offline(paths) => {
+            Self::Offline(Files { paths, .. }) => {
                 let request = Request {
                     by: speaker::author(paths)?.through(origin.client.as_deref()),
                     operation: origin.operation.clone(),

@@ -16,6 +16,7 @@ use crate::cli::repo::Repo;
 use crate::daemon::Paths;
 use crate::daemon::offline::{holder, is_locked};
 use crate::domain::command::{Command, NewIdea};
+use crate::domain::ids::{ProfileName, RunId};
 use crate::process;
 
 /// A connection to the daemon.
@@ -91,6 +92,12 @@ impl Daemon {
             .map_err(from_client)
     }
 
+    /// Sends a file.
+    pub fn post_file(&self, path: &str, file: Vec<u8>) -> Result<Value, CliError> {
+        self.block_on(self.client.post_file(path, file.into()))
+            .map_err(from_client)
+    }
+
     /// Executes a command.
     pub fn execute(&self, command: &Command) -> Result<Value, CliError> {
         match request(command) {
@@ -161,10 +168,19 @@ fn new_idea(idea: &NewIdea) -> Value {
     })
 }
 
-/// The request for a command; `None` for settings and mode, which the daemon reads itself.
+fn nothing() -> Value {
+    json!({})
+}
+
+fn replay(of: &RunId, profile: &ProfileName) -> Request {
+    let body = json!({ "profile": profile });
+    Request::Post(format!("provenance/{of}/replay"), body)
+}
+
+/// The request for a command; `None` for settings and mode, which the daemon reads itself, and for
+/// an agent's state, which is sent as its file.
 fn request(command: &Command) -> Option<Request> {
     let post = |path: String, body: Value| Some(Request::Post(path, body));
-    let nothing = || json!({});
     match command {
         Command::AddIdea(idea) => post("ideas".into(), new_idea(idea)),
         Command::EditIdea { id, edit } => {
@@ -218,8 +234,9 @@ fn request(command: &Command) -> Option<Request> {
             format!("hooks/{hook}/approve"),
             json!({ "content": content }),
         ),
+        Command::ReplayRecord { of, profile, .. } => Some(replay(of, profile)),
         Command::Memory(command) => Some(memory_requests::request(command)),
-        Command::LoadSettings { .. } | Command::SetMode { .. } => None,
+        Command::LoadSettings { .. } | Command::SetMode { .. } | Command::ImportAgent(_) => None,
     }
 }
 

@@ -6,7 +6,7 @@
 use crate::api::named_run;
 use crate::cli::args::Verb;
 use crate::cli::commands::agent::Agent;
-use crate::cli::commands::{checkpoint, config, hooks, idea, merge, service};
+use crate::cli::commands::{checkpoint, config, hooks, idea, merge, service, snapshot};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::daemon::{Paths, offline};
@@ -101,6 +101,7 @@ fn need(verb: &Verb) -> Need {
         | Verb::Log(_)
         | Verb::Events(_)
         | Verb::Replay(_)
+        | Verb::Provenance(_)
         | Verb::Wait(_)
         | Verb::Completions(_)
         | Verb::Man(_) => Need::Nobody,
@@ -111,6 +112,15 @@ fn need(verb: &Verb) -> Need {
         Verb::Checkpoint(verb) => of_checkpoint(verb),
         Verb::Rollback(args) => unless(args.dry_run),
         Verb::Undo(args) => unless(args.dry_run),
+        Verb::Snapshot(verb) => match verb {
+            snapshot::Snapshot::Show(_)
+            | snapshot::Snapshot::Diff(_)
+            | snapshot::Snapshot::Verify(_) => Need::Nobody,
+            snapshot::Snapshot::Import(args) => unless(args.dry_run),
+            snapshot::Snapshot::Export(_)
+            | snapshot::Snapshot::Rebuild(_)
+            | snapshot::Snapshot::Reclaim(_) => Need::Person,
+        },
         Verb::Hooks(verb) => match verb {
             hooks::Hooks::List(_) => Need::Nobody,
             hooks::Hooks::Run(_) | hooks::Hooks::Approve(_) => Need::Person,
@@ -138,8 +148,10 @@ fn of_idea(verb: &idea::Idea) -> Need {
 }
 
 fn of_agent(verb: &Agent) -> Need {
+    let unless = |reads: bool| if reads { Need::Nobody } else { Need::Person };
     match verb {
-        Agent::List(_) | Agent::Show(_) | Agent::Logs(_) => Need::Nobody,
+        Agent::List(_) | Agent::Show(_) | Agent::Logs(_) | Agent::Export(_) => Need::Nobody,
+        Agent::Import(args) => unless(args.check),
         Agent::Stop(_) | Agent::Redirect(_) | Agent::Say(_) => Need::Person,
     }
 }

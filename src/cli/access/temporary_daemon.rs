@@ -2,6 +2,7 @@
 //!
 //! Invariant: a temporary daemon starts no ideas, and ends with the command.
 
+use std::process::{self, Stdio};
 use std::sync::mpsc;
 use std::thread;
 
@@ -10,7 +11,7 @@ use serde_json::Value;
 use super::remote::Daemon;
 use super::{is_race, patiently};
 use crate::cli::context::Context;
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, Kind};
 use crate::cli::host::{self, PageChoice, StartOptions};
 use crate::cli::repo::Repo;
 use crate::daemon::{DaemonError, offline};
@@ -25,6 +26,39 @@ pub fn on_the_daemon(context: &mut Context, command: &Command) -> Result<Value, 
         Some(daemon) => daemon.execute(command),
         None => on_a_daemon_of_its_own(&repo, command),
     })
+}
+
+/// Has a child of this program execute a command, and returns what its `--json` prints. A daemon
+/// handles the signals of its process, which a program that goes on afterwards must not lose.
+pub fn in_its_own_process(repo: &Repo, args: &[&str]) -> Result<Value, CliError> {
+    let program = host::own_program()?;
+    let done = process::Command::new(&program)
+        .arg("--json")
+        .arg("-C")
+        .arg(repo.root())
+        .args(args)
+        .current_dir(repo.root())
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| CliError::io(format!("start {}", program.display()), &error))?;
+    let unreadable = || {
+        CliError::refused(format!(
+            "`swarm {}` ended with {}",
+            args.join(" "),
+            done.status
+        ))
+        .hint("see what is wrong: swarm doctor")
+    };
+    if done.status.success() {
+        return serde_json::from_slice(&done.stdout).map_err(|_| unreadable());
+    }
+    let code = done.status.code().and_then(|code| u8::try_from(code).ok());
+    let text = String::from_utf8_lossy(&done.stderr);
+    let last = text.trim_end().lines().next_back().unwrap_or_default();
+    // A program that was killed says nothing, or half of it.
+    let error = serde_json::from_str(last).ok();
+    let error = error.and_then(|last| CliError::from_json(Kind::from_exit_code(code?), &last));
+    Err(error.unwrap_or_else(unreadable))
 }
 
 fn on_a_daemon_of_its_own(repo: &Repo, command: &Command) -> Result<Value, CliError> {

@@ -3,14 +3,15 @@
 //! Invariant: names and meanings are fixed by the contract. Each command's own arguments live next
 //! to the command, in `commands/<verb>.rs`.
 
+pub mod at;
 pub mod global;
 
 use clap::{Parser, Subcommand};
 
 use super::commands::{
     agent, attach, checkpoint, clean, completions, config, demo, doctor, events, hooks, idea, init,
-    log, man, mcp, memory, merge, open, pause, replay, report, rollback, scratch, service, start,
-    status, stop, undo, wait,
+    log, man, mcp, memory, merge, open, pause, provenance, replay, report, rollback, scratch,
+    service, snapshot, start, status, stop, undo, wait,
 };
 use super::error::EXIT_CODES;
 use global::Global;
@@ -89,7 +90,7 @@ pub enum Verb {
     /// Read and write the scratchpad, the notes that all agents share.
     #[command(subcommand)]
     Scratch(scratch::Scratch),
-    /// Serve the memory to an agent's program, as tools of the Model Context Protocol.
+    /// Serve tools of the Model Context Protocol to an agent's program.
     Mcp(mcp::Mcp),
     /// Summarize what happened: landed, failed, waiting, stuck, spent.
     Report(report::Report),
@@ -99,6 +100,12 @@ pub enum Verb {
     Events(events::Events),
     /// Show the state at a point in the event log, or verify the snapshot against the log.
     Replay(replay::Replay),
+    /// Look into an earlier state, compare two, and check or rewrite the snapshot on disk.
+    #[command(subcommand)]
+    Snapshot(snapshot::Snapshot),
+    /// Show what each iteration was given, what it did and what came of it.
+    #[command(subcommand)]
+    Provenance(provenance::Provenance),
     /// Wait until one idea, or everything, is finished.
     Wait(wait::Wait),
     /// Show and check the configuration.
@@ -215,15 +222,19 @@ mod tests {
         let expected = "init, demo, start, attach, open, stop, status, idea add, idea list, \
             idea show, idea edit, idea retry, idea cancel, idea assign, idea hold, idea unhold, \
             agent list, \
-            agent show, agent logs, agent stop, agent redirect, agent say, pause, resume, merge \
-            list, merge diff, merge approve, merge reject, merge retry, merge resolve, merge \
-            target, checkpoint create, checkpoint list, checkpoint show, checkpoint delete, \
+            agent show, agent logs, agent stop, agent redirect, agent say, agent export, agent \
+            import, pause, resume, merge list, merge diff, merge approve, merge reject, merge \
+            retry, merge resolve, merge target, checkpoint create, checkpoint list, checkpoint \
+            show, checkpoint delete, \
             rollback, undo, hooks list, hooks run, hooks approve, memory log, memory \
             learnings, memory learn, memory board, memory get, memory history, memory put, memory \
             cas, memory confirm, memory dispute, memory resolve, memory pin, memory unpin, memory \
-            retract, memory search, memory shown, scratch get, scratch put, scratch cas, scratch \
-            list, scratch drop, mcp, report, log, events, \
-            replay, wait, config show, config get, \
+            retract, memory search, memory shown, memory stats, memory compact, memory \
+            synthesize, scratch get, scratch put, scratch cas, scratch list, scratch drop, mcp, \
+            report, log, events, replay, snapshot show, snapshot diff, snapshot export, snapshot \
+            verify, snapshot rebuild, snapshot import, snapshot reclaim, provenance list, \
+            provenance show, provenance verify, provenance export, provenance schema, \
+            provenance replay, wait, config show, config get, \
             config set, config check, config schema, config trust-git, doctor, \
             clean, service install, service uninstall, completions, man";
         let expected: Vec<String> = expected

@@ -16,7 +16,8 @@ use crate::domain::time::Timestamp;
 #[derive(Debug, Args)]
 #[command(after_help = "Removed:
   .swarm/runs/         output of attempts at done or cancelled ideas, after retention.runsDays
-  .swarm/state/        backup copies (torn-*, doctor-*) older than 90 days
+  .swarm/state/        backup copies (torn-*, doctor-*) older than 90 days; files of imported \
+agents that no unfinished idea goes on from
   .swarm/worktrees/    repositories kept from agents' worktrees, after retention.runsDays; the \
 pool and leftovers, if no daemon is running
 Never removed: the event log, snapshots, checkpoints, branches, and work under refs/swarm/rescue/, \
@@ -25,7 +26,8 @@ The daemon removes old output by itself once a day. If a daemon is running, it d
 and may still be deleting after the command returns.
 
 --json: {\"dryRun\",\"removed\":[{\"kind\",\"path\",\"bytes\",\"reason\"}],\"bytes\",\
-\"kept\":{\"runs\",\"copies\",\"repositories\",\"worktrees\",\"rescue\":{\"count\",\"oldest\"}}}; \
+\"kept\":{\"runs\",\"copies\",\"imports\",\"repositories\",\"worktrees\",\
+\"rescue\":{\"count\",\"oldest\"}}}; \
 `kept` counts by reason; \"failed\":[{\"path\",\"error\"}] lists what could not be removed (exit \
 code 1).
 
@@ -39,9 +41,10 @@ pub struct Clean {
 }
 
 /// The kinds of things that are kept, and their names for people.
-const KEPT: [(&str, &str); 4] = [
+const KEPT: [(&str, &str); 5] = [
     ("runs", "runs"),
     ("copies", "copies in state/"),
+    ("imports", "files of imported agents"),
     ("repositories", "kept repositories"),
     ("worktrees", "unused worktrees"),
 ];
@@ -139,7 +142,8 @@ fn describe_reason(why: &str) -> String {
     }
 }
 
-fn size(bytes: u64) -> String {
+/// `0.1 KiB`, `21.0 MiB`.
+pub(super) fn size(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
     let mut tenths = bytes.saturating_mul(10).div_ceil(1024);
     let mut unit = 0;

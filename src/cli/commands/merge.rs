@@ -7,7 +7,7 @@ use super::review::{self, Approve, Diff, Reject};
 use super::several::{self, Done};
 use crate::cli::access::Access;
 use crate::cli::access::ids::Typed;
-use crate::cli::clock;
+use crate::cli::args::at::At;
 use crate::cli::confirm::confirm;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
@@ -38,9 +38,14 @@ pub enum Merge {
 
 /// `merge list`.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:
-  $ swarm merge list")]
-pub struct List {}
+#[command(after_help = "Examples:
+  $ swarm merge list
+  $ swarm merge list --at 2h")]
+pub struct List {
+    /// The point to show.
+    #[command(flatten)]
+    pub at: At,
+}
 
 /// `merge retry`.
 #[derive(Debug, Args)]
@@ -102,7 +107,7 @@ impl From<Choice> for TargetChoice {
 /// Runs the command.
 pub fn run(verb: Merge, context: &mut Context) -> Result<(), CliError> {
     match verb {
-        Merge::List(List {}) => list(context),
+        Merge::List(List { at }) => list(&at, context),
         Merge::Diff(args) => review::diff(&args, context),
         Merge::Approve(args) => review::approve(&args, context),
         Merge::Reject(args) => review::reject(args, context),
@@ -191,7 +196,8 @@ fn execute(context: &Context, command: &Command) -> Result<(Value, bool), CliErr
     })
 }
 
-fn list(context: &mut Context) -> Result<(), CliError> {
+fn list(at: &At, context: &mut Context) -> Result<(), CliError> {
+    context.look_back(at)?;
     let merges = context.with_access(Access::merges)?;
     if context.output.json {
         return context.output.document(&merges);
@@ -201,6 +207,6 @@ fn list(context: &mut Context) -> Result<(), CliError> {
         context.output.note("nothing is waiting to land");
         return Ok(());
     }
-    let page = render::merges(&context.output, merges, clock::now());
+    let page = render::merges(&context.output, merges, context.now());
     write_page(&mut context.output, &page)
 }

@@ -22,6 +22,7 @@ pub mod memory;
 pub mod merge;
 pub mod open;
 pub mod pause;
+pub mod provenance;
 pub mod replay;
 pub mod report;
 pub mod review;
@@ -29,6 +30,7 @@ pub mod rollback;
 pub mod scratch;
 pub mod service;
 mod several;
+pub mod snapshot;
 pub mod start;
 pub mod status;
 pub mod stop;
@@ -66,6 +68,8 @@ pub fn run(verb: Verb, context: &mut Context) -> Result<(), CliError> {
         Verb::Log(args) => log::run(&args, context),
         Verb::Events(args) => events::run(&args, context),
         Verb::Replay(args) => replay::run(&args, context),
+        Verb::Provenance(verb) => provenance::run(&verb, context),
+        Verb::Snapshot(verb) => snapshot::run(&verb, context),
         Verb::Wait(args) => wait::run(&args, context),
         Verb::Config(verb) => config::run(&verb, context),
         Verb::Doctor(args) => doctor::run(&args, context),

@@ -6,6 +6,7 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::cli::access::Past;
 use crate::cli::clock;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
@@ -14,7 +15,6 @@ use crate::cli::output::terminal::safe;
 use crate::daemon::Paths;
 use crate::daemon::offline::{self, TwoWays, Upto};
 use crate::domain::state::State;
-use crate::view::describe::Point;
 
 /// `replay`. Reads the files, with and without a daemon.
 #[derive(Debug, Args)]
@@ -40,29 +40,14 @@ pub fn run(args: &Replay, context: &mut Context) -> Result<(), CliError> {
     if args.verify {
         return report(&verify(&paths)?, context);
     }
-    let at = args.at.as_deref().map(|text| point(text, context));
-    let state = state_at(&paths, at.unwrap_or(Ok(Upto::End))?)?;
-    context.output.document(&state)
-}
-
-/// The state at a point, rebuilt from the events. A point beyond the end is an error.
-fn state_at(paths: &Paths, upto: Upto) -> Result<State, CliError> {
-    let state = offline::state_at(paths, upto)?;
-    match upto {
-        // A repaired log may start later.
-        Upto::Seq(seq) if state.seq == 0 && seq <= offline::read(paths)?.seq => {
-            Err(CliError::refused(format!(
-                "event {seq} is gone: the repaired log starts later"
-            ))
-            .hint("see its first event: swarm events"))
-        }
-        Upto::Seq(seq) if seq > state.seq => Err(CliError::refused(format!(
-            "there is no event {seq}: the log ends at event {}",
-            state.seq
-        ))
-        .hint("see the state at the end: swarm replay")),
-        Upto::Seq(_) | Upto::Time(_) | Upto::End => Ok(state),
-    }
+    let Some(text) = &args.at else {
+        return context
+            .output
+            .document(&offline::state_at(&paths, Upto::End)?);
+    };
+    let at = read_point(text, &context.zone, clock::now())?;
+    let past = Past::read(&paths, at)?;
+    context.output.document(past.state())
 }
 
 /// The result of comparing snapshot and log.
@@ -74,7 +59,7 @@ pub(super) struct VerifyReport {
     /// The last event's sequence number.
     last_seq: u64,
     /// The event at which the snapshot was taken; `None` without a usable snapshot.
-    snapshot_seq: Option<u64>,
+    pub(super) snapshot_seq: Option<u64>,
     /// Events after the snapshot.
     tail_events: u64,
     /// The first difference, as `path: snapshot | replay`; `None` if both agree.
@@ -119,14 +104,6 @@ fn first_difference(path: &str, one: &Value, other: &Value) -> Option<String> {
     Some(format!("{path}: {} | {}", short(one), short(other)))
 }
 
-/// Parses a point that somebody typed.
-fn point(text: &str, context: &Context) -> Result<Upto, CliError> {
-    Ok(match read_point(text, &context.zone, clock::now())? {
-        Point::Seq(seq) => Upto::Seq(seq),
-        Point::Time(time) => Upto::Time(time),
-    })
-}
-
 fn report(report: &VerifyReport, context: &mut Context) -> Result<(), CliError> {
     if context.output.json {
         context.output.document(report)?;
@@ -139,10 +116,7 @@ fn report(report: &VerifyReport, context: &mut Context) -> Result<(), CliError> 
             "the snapshot does not match the event log, which is the truth",
         )
         .details(difference.clone())
-        .hint(
-            "have the snapshot written again: swarm stop; rm .swarm/state/snapshot.json; swarm \
-            start",
-        )
+        .hint("write the snapshot anew: swarm stop; swarm snapshot rebuild")
         .code("REPLAY_DIFFERS")),
     }
 }

@@ -10,6 +10,7 @@ use clap::Args;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
+use crate::cli::args::at::At;
 use crate::cli::clock;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Kind};
@@ -19,6 +20,7 @@ use crate::cli::output::terminal::{Tone, safe, title};
 use crate::cli::output::write_page;
 use crate::cli::render;
 use crate::cli::render::usage;
+use crate::cli::repo::Repo;
 use crate::domain::state::IdeaStatus;
 use crate::domain::time::Timestamp;
 
@@ -32,6 +34,7 @@ const MAX_TITLE: usize = 80;
 #[command(after_help = "Examples:
   $ swarm report
   $ swarm report --since last
+  $ swarm report --at 2h
   $ swarm report --since 12h
   $ swarm report --since \"2026-01-31 22:00\" --markdown > report.md
   $ swarm report --json")]
@@ -43,18 +46,18 @@ pub struct Report {
     /// Print Markdown.
     #[arg(long, conflicts_with = "json")]
     pub markdown: bool,
+    /// The point to show.
+    #[command(flatten)]
+    pub at: At,
 }
 
 /// Shows the report, and records when.
 pub fn run(args: &Report, context: &mut Context) -> Result<(), CliError> {
-    let file = context.repo()?.state().join(REMEMBERED);
-    let since = match args.since.as_deref() {
-        None => None,
-        Some("last") => remembered(&file)?,
-        Some(text) => Some(read(text, context)?),
-    };
+    context.look_back(&args.at)?;
+    let repo = context.repo()?;
+    let since = start_of(args.since.as_deref(), &repo, &context.zone, context.now())?;
     // Taken first: whatever happens meanwhile belongs to the next report.
-    let at = clock::now();
+    let at = context.now();
     let report = context.with_access(|access| access.report(since))?;
     if context.output.json {
         context.output.document(&report)?;
@@ -70,6 +73,10 @@ pub fn run(args: &Report, context: &mut Context) -> Result<(), CliError> {
         let page = page(&report, &context.output, &Times::Before(at));
         write_page(&mut context.output, &page)?;
     }
+    if context.past.is_some() {
+        return Ok(());
+    }
+    let file = repo.state().join(REMEMBERED);
     remember(&file, at).map_err(|error| {
         CliError::refused(format!(
             "{} cannot be written, so `--since last` will not start at this report: {error}",
@@ -87,6 +94,13 @@ enum Times {
 }
 
 impl Times {
+    fn now(&self) -> Timestamp {
+        match self {
+            Self::Before(now) => *now,
+            Self::In(_) => clock::now(),
+        }
+    }
+
     fn show(&self, at: Timestamp) -> String {
         match self {
             Self::Before(now) => clock::ago(at, *now),
@@ -95,11 +109,26 @@ impl Times {
     }
 }
 
-fn read(text: &str, context: &Context) -> Result<Timestamp, CliError> {
-    if let Some(millis) = clock::read_span(text) {
-        return Ok(clock::now().plus_millis(-millis));
+/// The start of the period that somebody asks for; `None` means everything, or that there was no
+/// last report.
+pub(in crate::cli) fn start_of(
+    since: Option<&str>,
+    repo: &Repo,
+    zone: &TimeZone,
+    now: Timestamp,
+) -> Result<Option<Timestamp>, CliError> {
+    match since {
+        None => Ok(None),
+        Some("last") => remembered(&repo.state().join(REMEMBERED)),
+        Some(text) => read(text, zone, now).map(Some),
     }
-    clock::read(text, &context.zone).ok_or_else(|| {
+}
+
+fn read(text: &str, zone: &TimeZone, now: Timestamp) -> Result<Timestamp, CliError> {
+    if let Some(millis) = clock::read_span(text) {
+        return Ok(now.plus_millis(-millis));
+    }
+    clock::read(text, zone).ok_or_else(|| {
         CliError::new(Kind::Usage, format!("`{text}` is not a time"))
             .hint("use a time (2026-01-31T22:00), a span (12h, 2d), or `last`")
     })
@@ -160,7 +189,7 @@ fn parts(report: &Value, times: &Times) -> Vec<(&'static str, Tone, Vec<String>)
         let all = list(report, key).iter();
         all.map(|one| idea(one, report, times)).collect()
     };
-    let accounts = usage::accounts(report, clock::now());
+    let accounts = usage::accounts(report, times.now());
     vec![
         ("Landed", Tone::Good, ideas("landed")),
         ("Had nothing to land", Tone::Warn, ideas("nothingToLand")),

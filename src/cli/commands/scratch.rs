@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::idea::text_or_stdin;
 use super::memory::author;
+use crate::cli::args::at::At;
 use crate::cli::clock;
 use crate::cli::confirm::confirm;
 use crate::cli::context::Context;
@@ -41,6 +42,9 @@ pub struct Get {
     /// The note.
     #[arg(value_name = "KEY")]
     pub key: NoteKey,
+    /// The point to show.
+    #[command(flatten)]
+    pub at: At,
 }
 
 /// `scratch put`.
@@ -107,6 +111,9 @@ pub struct List {
     /// List only notes whose key begins with this.
     #[arg(value_name = "PREFIX", default_value = "")]
     pub prefix: String,
+    /// The point to show.
+    #[command(flatten)]
+    pub at: At,
 }
 
 /// `scratch drop`.
@@ -122,26 +129,27 @@ pub struct Drop {
 /// Runs the command.
 pub fn run(verb: Scratch, context: &mut Context) -> Result<(), CliError> {
     match verb {
-        Scratch::Get(Get { key }) => get(&key, context),
+        Scratch::Get(args) => get(&args, context),
         Scratch::Put(Put { key, text, options }) => write(&key, text, None, options, context),
         Scratch::Cas(args) => {
             let Cas { key, text, .. } = args;
             write(&key, text, Some(args.version), args.options, context)
         }
-        Scratch::List(List { prefix }) => list(&prefix, context),
+        Scratch::List(args) => list(&args, context),
         Scratch::Drop(Drop { key }) => drop_note(key, context),
     }
 }
 
-fn get(key: &NoteKey, context: &mut Context) -> Result<(), CliError> {
-    let note = context.with_access(|access| access.note(key))?;
+fn get(args: &Get, context: &mut Context) -> Result<(), CliError> {
+    context.look_back(&args.at)?;
+    let note = context.with_access(|access| access.note(&args.key))?;
     if context.output.json {
         return context.output.document(&note);
     }
     for line in safe_block(text(&note, "content")).lines() {
         context.output.line(line)?;
     }
-    let now = clock::now();
+    let now = context.now();
     let written = when(&note, "updatedAt", now);
     let (version, by) = (number(&note, "version"), author(&note));
     let expiry = expiry(&note, now);
@@ -181,8 +189,9 @@ fn write(
     confirm(context, &answer, &words)
 }
 
-fn list(prefix: &str, context: &mut Context) -> Result<(), CliError> {
-    let all = context.with_access(|access| access.notes(prefix))?;
+fn list(args: &List, context: &mut Context) -> Result<(), CliError> {
+    context.look_back(&args.at)?;
+    let all = context.with_access(|access| access.notes(&args.prefix))?;
     if context.output.json {
         return context.output.document(&all);
     }
@@ -193,7 +202,7 @@ fn list(prefix: &str, context: &mut Context) -> Result<(), CliError> {
         context.output.next_step(next);
         return Ok(());
     }
-    let page = table(&context.output, all, clock::now());
+    let page = table(&context.output, all, context.now());
     write_page(&mut context.output, &page)
 }
 

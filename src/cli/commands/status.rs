@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::attach;
 use crate::cli::access::Access;
+use crate::cli::args::at::At;
 use crate::cli::clock;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Kind};
@@ -16,6 +17,7 @@ use crate::cli::output::Output;
 use crate::cli::output::write_page;
 use crate::cli::render;
 use crate::domain::state::IdeaStatus;
+use crate::domain::time::Timestamp;
 
 /// How often `--watch` looks for a change without a full-screen view.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -25,11 +27,15 @@ const INTERVAL: Duration = Duration::from_secs(1);
 #[command(after_help = "Examples:
   $ swarm status
   $ swarm status --watch
+  $ swarm status --at 2h
   $ swarm status --json")]
 pub struct Status {
     /// Keep showing it: on a terminal as a full-screen view, otherwise a page for each change.
-    #[arg(long, short)]
+    #[arg(long, short, conflicts_with = "at")]
     pub watch: bool,
+    /// The point to show.
+    #[command(flatten)]
+    pub at: At,
 }
 
 /// Shows it.
@@ -41,12 +47,13 @@ pub fn run(args: &Status, context: &mut Context) -> Result<(), CliError> {
             watch(context)
         };
     }
+    context.look_back(&args.at)?;
     let json = context.output.json;
     let look = context.with_access(|access| read_page(access, json))?;
     if json {
         return context.output.document(&look.status);
     }
-    let page = look.page(&context.output);
+    let page = look.page(&context.output, context.now());
     write_page(&mut context.output, &page)
 }
 
@@ -59,8 +66,8 @@ struct Look {
 }
 
 impl Look {
-    fn page(&self, output: &Output) -> Vec<String> {
-        render::status(output, &self.status, &self.busy, clock::now())
+    fn page(&self, output: &Output, now: Timestamp) -> Vec<String> {
+        render::status(output, &self.status, &self.busy, now)
     }
 }
 
@@ -102,7 +109,7 @@ fn show(output: &mut Output, look: &Look) -> Result<(), CliError> {
         output.json_line(&look.status)?;
         return output.flush();
     }
-    let page = look.page(output);
+    let page = look.page(output, clock::now());
     write_page(output, &page)?;
     output.line("")?;
     output.flush()

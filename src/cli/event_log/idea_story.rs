@@ -10,10 +10,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{Entry, Filter, Selected, Selection, Storyteller};
-use crate::cli::access::Access;
-use crate::cli::context::Context;
+use crate::cli::access::{Access, Past, with_access_then};
 use crate::cli::error::CliError;
 use crate::cli::json::{number, text, time};
+use crate::cli::repo::Repo;
 use crate::domain::effect::{self, Effect, Purpose};
 use crate::domain::event::{EffectRequested, Event, IdeaClaimed, RunEnded};
 use crate::domain::ids::{AgentId, IdeaId, RunId};
@@ -70,12 +70,12 @@ pub struct Run {
     pub output: Vec<String>,
 }
 
-/// Reads the log and the agents.
+/// Reads the log and the agents, up to an earlier point if one is given.
 ///
 /// # Errors
 /// The log or the agents cannot be read.
-pub fn read(context: &mut Context, id: &IdeaId) -> Result<Story, CliError> {
-    let agents = context.with_access(Access::agents)?;
+pub fn read(repo: &Repo, past: Option<&Past>, id: &IdeaId) -> Result<Story, CliError> {
+    let agents = with_access_then(repo, past, Access::agents)?;
     let mut selection = Selection::new(Filter {
         idea: Some(id.clone()),
         ..Filter::default()
@@ -83,7 +83,7 @@ pub fn read(context: &mut Context, id: &IdeaId) -> Result<Story, CliError> {
     let mut teller = Storyteller::default();
     let mut gathered = Gathered::new(id, &agents);
     // From the start: an agent's events do not name its idea.
-    super::read(context, 0, |_, document| {
+    super::read_in(repo, past, 0, |document| {
         if let Some(selected) = selection.next(&document) {
             gathered.note(&selected);
             if let Some(entry) = teller.tell(&document, &selected) {
@@ -94,7 +94,7 @@ pub fn read(context: &mut Context, id: &IdeaId) -> Result<Story, CliError> {
         Ok(true)
     })?;
     let mut story = gathered.story;
-    let runs = context.repo()?.runs();
+    let runs = repo.runs();
     for run in story.attempts.iter_mut().flat_map(|one| &mut one.runs) {
         run.output = output(&runs, &run.run);
     }
@@ -203,6 +203,8 @@ fn requested(asked: &effect::Run) -> Run {
         Purpose::Baseline { command, .. } => ("target check", None, Some(command.clone())),
         Purpose::Setup { command, .. } => ("setup", None, Some(command.clone())),
         Purpose::Hook { hook, .. } => ("hook", None, Some(hook.to_string())),
+        Purpose::Synthesis { .. } => ("synthesis", None, None),
+        Purpose::Replay { .. } => ("replay", None, None),
     };
     Run {
         run: asked.run.clone(),

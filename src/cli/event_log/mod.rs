@@ -16,9 +16,11 @@ mod story;
 
 use serde_json::Value;
 
+use super::access::{Past, with_access_then};
 use super::context::Context;
 use super::error::CliError;
 use super::json;
+use super::repo::Repo;
 
 #[cfg(test)]
 pub use crate::view::describe::Subject;
@@ -35,11 +37,23 @@ const PAGE: usize = 1_000;
 /// The log cannot be read, or `each` fails.
 pub fn read(
     context: &mut Context,
-    mut after: u64,
+    after: u64,
     mut each: impl FnMut(&mut Context, Value) -> Result<bool, CliError>,
 ) -> Result<u64, CliError> {
+    let repo = context.repo()?;
+    let past = context.past.clone();
+    read_in(&repo, past.as_ref(), after, |event| each(context, event))
+}
+
+/// As [`read`], without a context.
+fn read_in(
+    repo: &Repo,
+    past: Option<&Past>,
+    mut after: u64,
+    mut each: impl FnMut(Value) -> Result<bool, CliError>,
+) -> Result<u64, CliError> {
     loop {
-        let page = context.with_access(|access| access.events(after, PAGE))?;
+        let page = with_access_then(repo, past, |access| access.events(after, PAGE))?;
         let Some(last) = page.last() else {
             return Ok(after);
         };
@@ -52,7 +66,7 @@ pub fn read(
         }
         after = last;
         for event in page {
-            if !each(context, event)? {
+            if !each(event)? {
                 return Ok(after);
             }
         }

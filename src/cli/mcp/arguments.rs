@@ -1,4 +1,4 @@
-//! Reads the arguments of a call.
+//! Reads the arguments of a call of the memory's tools.
 //!
 //! Invariant: an argument that the schema does not have is an error that names those it has. What
 //! the text of an argument means is left to the call.
@@ -110,16 +110,17 @@ fn present<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<String>, 
 impl Call {
     /// The call of `tool` with these arguments, or what is wrong with them.
     pub(super) fn parse(tool: ToolName, arguments: Map<String, Value>) -> Result<Self, String> {
+        let name = tool.name();
         match tool {
-            ToolName::MemorySearch => parse(tool, arguments).and_then(Search::checked),
-            ToolName::FactGet => parse(tool, arguments).map(Self::GetFact),
-            ToolName::MemoryLog => parse(tool, arguments).map(Self::Log),
-            ToolName::ScratchGet => parse(tool, arguments).and_then(GetNotes::checked),
-            ToolName::Learn => parse(tool, arguments).map(Self::Learn),
-            ToolName::FactWrite => parse(tool, arguments).map(Self::WriteFact),
-            ToolName::FactConfirm => parse(tool, arguments).map(Self::ConfirmFact),
-            ToolName::FactDispute => parse(tool, arguments).map(Self::DisputeFact),
-            ToolName::ScratchPut => parse(tool, arguments).map(Self::PutNote),
+            ToolName::MemorySearch => parse(name, arguments).and_then(Search::checked),
+            ToolName::FactGet => parse(name, arguments).map(Self::GetFact),
+            ToolName::MemoryLog => parse(name, arguments).map(Self::Log),
+            ToolName::ScratchGet => parse(name, arguments).and_then(GetNotes::checked),
+            ToolName::Learn => parse(name, arguments).map(Self::Learn),
+            ToolName::FactWrite => parse(name, arguments).map(Self::WriteFact),
+            ToolName::FactConfirm => parse(name, arguments).map(Self::ConfirmFact),
+            ToolName::FactDispute => parse(name, arguments).map(Self::DisputeFact),
+            ToolName::ScratchPut => parse(name, arguments).map(Self::PutNote),
         }
     }
 }
@@ -128,7 +129,7 @@ impl Search {
     fn checked(self) -> Result<Call, String> {
         match self.limit {
             Some(limit) if !(1..=MAX_HITS).contains(&limit) => Err(bad(
-                ToolName::MemorySearch,
+                ToolName::MemorySearch.name(),
                 format!("`limit` is {limit}; 1 to {MAX_HITS} are allowed"),
             )),
             _ => Ok(Call::Search(self)),
@@ -139,18 +140,77 @@ impl Search {
 impl GetNotes {
     fn checked(self) -> Result<Call, String> {
         if self.key.is_some() == self.prefix.is_some() {
-            return Err(bad(ToolName::ScratchGet, "name one of `key` and `prefix`"));
+            let why = "name one of `key` and `prefix`";
+            return Err(bad(ToolName::ScratchGet.name(), why));
         }
         Ok(Call::GetNotes(self))
     }
 }
 
-fn bad(tool: ToolName, why: impl std::fmt::Display) -> String {
-    format!("bad arguments for `{}`: {why}", tool.name())
+/// What is wrong with the arguments of this tool.
+pub(super) fn bad(tool: &str, why: impl std::fmt::Display) -> String {
+    format!("bad arguments for `{tool}`: {why}")
 }
 
-fn parse<T: DeserializeOwned>(tool: ToolName, arguments: Map<String, Value>) -> Result<T, String> {
+/// The arguments of this tool.
+pub(super) fn parse<T: DeserializeOwned>(
+    tool: &str,
+    arguments: Map<String, Value>,
+) -> Result<T, String> {
     serde_json::from_value(Value::Object(arguments)).map_err(|error| bad(tool, error))
+}
+
+#[cfg(test)]
+pub(super) mod testkit {
+    use rmcp::model::Tool;
+    use serde_json::json;
+
+    use super::*;
+
+    /// A value that a schema allows.
+    fn example(schema: &Value) -> Value {
+        if let Some(first) = schema["enum"].get(0) {
+            return first.clone();
+        }
+        match schema["type"].as_str() {
+            Some("integer") => json!(1),
+            Some("boolean") => json!(true),
+            Some("array") => json!(["x"]),
+            _ => json!("x"),
+        }
+    }
+
+    /// Checks that what a tool's schema allows can be read, and nothing else. With `either`, only
+    /// one of the arguments may be there.
+    pub(in crate::cli::mcp) fn check_schema(
+        tool: &Tool,
+        either: bool,
+        read: &dyn Fn(Map<String, Value>) -> Result<(), String>,
+    ) {
+        let schema = Value::Object(tool.input_schema.as_ref().clone());
+        let properties = schema["properties"].as_object().unwrap();
+        let examples = properties
+            .iter()
+            .map(|(name, schema)| (name.clone(), example(schema)));
+        let most = if either { 1 } else { usize::MAX };
+        let all: Map<String, Value> = examples.take(most).collect();
+        assert_eq!(read(all.clone()), Ok(()), "{}", tool.name);
+        let required = schema["required"].as_array().unwrap().iter();
+        let required: Vec<&str> = required.filter_map(Value::as_str).collect();
+        for name in all.keys().filter(|_| !either) {
+            let mut fewer = all.clone();
+            fewer.remove(name);
+            let is_required = required.contains(&name.as_str());
+            let what = format!("{} without {name}", tool.name);
+            assert_eq!(read(fewer).is_err(), is_required, "{what}");
+        }
+        let mut more = all;
+        more.insert("more".into(), json!(1));
+        let error = read(more).unwrap_err();
+        assert!(error.contains("unknown field `more`"), "{error}");
+        assert!(error.contains(&*tool.name), "{error}");
+        assert!(properties.keys().all(|name| error.contains(name.as_str())));
+    }
 }
 
 #[cfg(test)]
@@ -160,50 +220,13 @@ mod tests {
 
     use super::*;
 
-    /// A value that a schema allows.
-    fn example(schema: &Value) -> Value {
-        match schema["type"].as_str() {
-            Some("integer") => json!(1),
-            Some("boolean") => json!(true),
-            Some("array") => json!(["x"]),
-            _ => json!("x"),
-        }
-    }
-
     #[test]
     fn what_the_schemas_allow_can_be_read_and_nothing_else() {
-        for (tool, described) in ToolName::VARIANTS.iter().zip(ToolName::list()) {
-            let schema = Value::Object(described.input_schema.as_ref().clone());
-            let properties = schema["properties"].as_object().unwrap();
-            let all: Map<String, Value> = properties
-                .iter()
-                .map(|(name, schema)| (name.clone(), example(schema)))
-                .collect();
-            let all = match tool {
-                // Either, not both.
-                ToolName::ScratchGet => all.into_iter().take(1).collect(),
-                _ => all,
-            };
-            assert!(Call::parse(*tool, all.clone()).is_ok(), "{tool:?}");
-            let required: Vec<&str> = schema["required"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .filter_map(Value::as_str)
-                .collect();
-            for name in all.keys().filter(|_| *tool != ToolName::ScratchGet) {
-                let mut fewer = all.clone();
-                fewer.remove(name);
-                let reads = Call::parse(*tool, fewer);
-                let is_required = required.contains(&name.as_str());
-                assert_eq!(reads.is_err(), is_required, "{tool:?} without {name}");
-            }
-            let mut more = all;
-            more.insert("more".into(), json!(1));
-            let error = Call::parse(*tool, more).unwrap_err();
-            assert!(error.contains("unknown field `more`"), "{error}");
-            assert!(error.contains(tool.name()), "{error}");
-            assert!(properties.keys().all(|name| error.contains(name.as_str())));
+        for tool in ToolName::VARIANTS {
+            let either = *tool == ToolName::ScratchGet;
+            testkit::check_schema(&tool.describe(), either, &|arguments| {
+                Call::parse(*tool, arguments).map(drop)
+            });
         }
     }
 

@@ -1,8 +1,9 @@
-//! Carries out a call.
+//! Carries out a call of the memory's tools, and sends every change.
 //!
 //! Invariant: a change carries a fresh operation id and is sent again only under the same id, so it
 //! happens once even if the daemon dies before it answers.
 
+use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
 use super::arguments::{self, Call};
@@ -37,6 +38,8 @@ pub(super) struct Caller {
     pub(super) profile: Option<ProfileName>,
     /// The client's name, as it gave it.
     pub(super) client: Option<String>,
+    /// The zone of the times that it types.
+    pub(super) zone: TimeZone,
 }
 
 /// The answer to a call, as the client's model reads it.
@@ -45,7 +48,7 @@ pub(super) fn carry_out(repo: &Repo, caller: &Caller, call: Call) -> Result<Valu
         Call::Search(call) => search(repo, &call),
         Call::GetFact(call) => {
             let key = fact_key(call.key)?;
-            with_access(repo, |access| access.fact(&key, None, SHOWN_HISTORY))
+            with_access(repo, |access| access.fact(&key, SHOWN_HISTORY))
         }
         Call::Log(call) => log(repo, call),
         Call::GetNotes(call) => notes(repo, call),
@@ -104,15 +107,28 @@ fn notes(repo: &Repo, call: arguments::GetNotes) -> Result<Value, CliError> {
 }
 
 fn change(repo: &Repo, caller: &Caller, command: MemoryCommand) -> Result<Value, CliError> {
-    let command = Command::Memory(command);
+    execute(repo, caller, &Command::Memory(command))
+}
+
+/// Sends a change to the daemon or, without one, to the files.
+pub(super) fn execute(repo: &Repo, caller: &Caller, command: &Command) -> Result<Value, CliError> {
+    send_as_one(caller, |origin| {
+        with_access(repo, |access| access.execute_for(origin, command))
+    })
+}
+
+/// Sends a change, and once more as the same operation if its answer got lost.
+pub(super) fn send_as_one(
+    caller: &Caller,
+    send: impl Fn(&Origin) -> Result<Value, CliError>,
+) -> Result<Value, CliError> {
     let operation = uuid::Uuid::new_v4().to_string().parse();
     let origin = Origin {
         client: caller.client.clone(),
         operation: Some(operation.map_err(|error| CliError::refused(format!("{error}")))?),
     };
-    let send = || with_access(repo, |access| access.execute_for(&origin, &command));
-    match send() {
-        Err(error) if UNANSWERED.contains(&error.stable_code()) => send(),
+    match send(&origin) {
+        Err(error) if UNANSWERED.contains(&error.stable_code()) => send(&origin),
         answer => answer,
     }
 }

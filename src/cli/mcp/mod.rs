@@ -1,14 +1,17 @@
-//! `swarm mcp`: the memory as tools of the Model Context Protocol, on standard input and output.
+//! `swarm mcp`: tools of the Model Context Protocol, on standard input and output.
 //!
 //! Invariant: standard output carries the protocol alone, and the server ends with its input. Each
 //! call opens its own access to the state, so the daemon may end and start between two calls.
 //!
-//! `server` answers the protocol, `tools` describes the tools, `arguments` reads what a client
-//! passes, `calls` carries a call out, and `news` says what changed since the agent's prompt.
+//! `server` answers the protocol, `offer` says who gets which tools. `tools`, `arguments` and
+//! `calls` are the memory, `person` has the tools of a person's own agent, and `news` says what
+//! changed since an agent's prompt.
 
 mod arguments;
 mod calls;
 mod news;
+mod offer;
+mod person;
 mod server;
 mod tools;
 
@@ -18,6 +21,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use jiff::tz::TimeZone;
 use rmcp::ServiceExt as _;
 use rmcp::service::ServerInitializeError;
 use tokio::io::{AsyncRead, ReadBuf, Stdin};
@@ -31,18 +35,26 @@ use server::Server;
 /// How long calls under way may take once the input has ended.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
 
-/// Serves the tools until the input ends. `profile` is whom local learnings are for, and `agent`
-/// whose prompts are known.
-pub fn serve(
-    repo: Repo,
-    profile: Option<ProfileName>,
-    agent: Option<AgentId>,
-) -> Result<(), CliError> {
+/// How to serve one client.
+#[derive(Debug)]
+pub struct Options {
+    /// Profile that local learnings are for.
+    pub profile: Option<ProfileName>,
+    /// The agent whose prompts are known.
+    pub agent: Option<AgentId>,
+    /// Whether the client gets the reading tools only.
+    pub only_reading: bool,
+    /// The zone of the times that it types.
+    pub zone: TimeZone,
+}
+
+/// Serves the tools until the input ends.
+pub fn serve(repo: Repo, options: Options) -> Result<(), CliError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| CliError::io("serve the tools", &error))?;
-    let served = runtime.block_on(serve_input(Server::new(repo, profile, agent)));
+    let served = runtime.block_on(serve_input(Server::new(repo, options)));
     // A call that is not done by now has nobody to answer to.
     runtime.shutdown_background();
     served

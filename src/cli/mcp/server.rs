@@ -5,39 +5,40 @@
 
 use std::sync::Arc;
 
+use jiff::tz::TimeZone;
 use rmcp::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorCode, ErrorData,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData,
     Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value;
 
-use super::arguments::Call;
-use super::calls::{self, Caller};
+use super::Options;
+use super::calls::Caller;
 use super::news::News;
-use super::tools::ToolName;
+use super::offer::{Offer, Offered};
 use crate::cli::error::CliError;
 use crate::cli::repo::Repo;
-use crate::domain::ids::{AgentId, ProfileName};
-
-/// What a client tells its model about all tools.
-const INSTRUCTIONS: &str = "The memory that all agents of this repository share. Search it before \
-    you investigate; record what cost you time to find out.";
+use crate::domain::ids::ProfileName;
 
 /// The server of one client.
 pub(super) struct Server {
     repo: Arc<Repo>,
     profile: Option<ProfileName>,
+    zone: TimeZone,
+    offer: Offer,
     news: Arc<News>,
 }
 
 impl Server {
-    pub(super) fn new(repo: Repo, profile: Option<ProfileName>, agent: Option<AgentId>) -> Self {
+    pub(super) fn new(repo: Repo, options: Options) -> Self {
         Self {
+            offer: Offer::new(&repo, options.only_reading),
             repo: Arc::new(repo),
-            profile,
-            news: Arc::new(News::new(agent)),
+            profile: options.profile,
+            zone: options.zone,
+            news: Arc::new(News::new(options.agent)),
         }
     }
 }
@@ -46,7 +47,7 @@ impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
             .with_server_info(Implementation::new("swarm", env!("CARGO_PKG_VERSION")))
-            .with_instructions(INSTRUCTIONS)
+            .with_instructions(self.offer.instructions())
     }
 
     async fn list_tools(
@@ -54,7 +55,9 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(ToolName::list()))
+        let tools = self.offer.tools(&self.repo).into_iter();
+        let tools = tools.map(Offered::describe).collect();
+        Ok(ListToolsResult::with_all_items(tools))
     }
 
     async fn call_tool(
@@ -62,16 +65,18 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let tool = request.name.parse().map_err(|_| unknown(&request.name))?;
-        let call = Call::parse(tool, request.arguments.unwrap_or_default())
+        let tool = self.offer.find(&self.repo, &request.name);
+        let call = tool
+            .and_then(|tool| tool.parse(request.arguments.unwrap_or_default()))
             .map_err(|error| ErrorData::invalid_params(error, None))?;
         let caller = Caller {
             profile: self.profile.clone(),
             client: context.client_info().map(|client| client.name),
+            zone: self.zone.clone(),
         };
         let (repo, news) = (Arc::clone(&self.repo), Arc::clone(&self.news));
         let done = tokio::task::spawn_blocking(move || {
-            let done = calls::carry_out(&repo, &caller, call)?;
+            let done = call.carry_out(&repo, &caller)?;
             let news = news.after(&repo, &done);
             Ok((done, news))
         });
@@ -80,19 +85,6 @@ impl ServerHandler for Server {
         })?;
         Ok(answer(done).into())
     }
-}
-
-fn unknown(name: &str) -> ErrorData {
-    let name: String = name.chars().take(100).collect();
-    ErrorData::new(
-        ErrorCode::INVALID_PARAMS,
-        format!(
-            "there is no tool `{}`; there are {}",
-            name.escape_debug(),
-            ToolName::all_names()
-        ),
-        None,
-    )
 }
 
 fn answer(done: Result<(Value, Option<String>), CliError>) -> CallToolResult {

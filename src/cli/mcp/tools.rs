@@ -1,4 +1,4 @@
-//! The tools: names, descriptions, input schemas and hints.
+//! The memory's tools: names, descriptions, input schemas and hints. Every client gets them.
 //!
 //! Invariant: a client reads all of it into each conversation, so it stays within 6 KiB; and no
 //! schema has a `format`, of which some clients warn.
@@ -7,12 +7,9 @@ use std::sync::Arc;
 
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
-use strum::VariantArray as _;
 
 /// A tool.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, strum::VariantArray, strum::EnumString, strum::IntoStaticStr,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::VariantArray, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub(super) enum ToolName {
     MemorySearch,
@@ -40,22 +37,19 @@ impl ToolName {
         self.into()
     }
 
-    /// All names, for a caller who asked for another.
-    pub(super) fn all_names() -> String {
-        let names: Vec<&str> = Self::VARIANTS.iter().map(|tool| tool.name()).collect();
-        names.join(", ")
+    /// The tool as a client lists it.
+    pub(super) fn describe(self) -> Tool {
+        let (properties, required) = self.arguments();
+        let hints = if self.only_reads() {
+            reads()
+        } else {
+            changes().idempotent(true)
+        };
+        tool(self.name(), self.description(), &properties, required).with_annotations(hints)
     }
 
-    /// All tools as a client lists them.
-    pub(super) fn list() -> Vec<Tool> {
-        Self::VARIANTS.iter().map(|tool| tool.describe()).collect()
-    }
-
-    fn describe(self) -> Tool {
-        Tool::new(self.name(), self.description(), self.schema()).with_annotations(self.hints())
-    }
-
-    const fn only_reads(self) -> bool {
+    /// Whether it changes nothing.
+    pub(super) const fn only_reads(self) -> bool {
         match self {
             Self::MemorySearch | Self::FactGet | Self::MemoryLog | Self::ScratchGet => true,
             Self::Learn
@@ -63,16 +57,6 @@ impl ToolName {
             | Self::FactConfirm
             | Self::FactDispute
             | Self::ScratchPut => false,
-        }
-    }
-
-    /// Clients run a tool without asking a person if its hints say that it is harmless.
-    fn hints(self) -> ToolAnnotations {
-        let hints = ToolAnnotations::new().open_world(false);
-        if self.only_reads() {
-            hints.read_only(true)
-        } else {
-            hints.read_only(false).destructive(false).idempotent(true)
         }
     }
 
@@ -112,20 +96,6 @@ impl ToolName {
                  it expires after 24 hours."
             }
         }
-    }
-
-    fn schema(self) -> Arc<Map<String, Value>> {
-        let (properties, required) = self.arguments();
-        let schema = json!({
-            "type": "object",
-            "properties": properties,
-            "required": required,
-            "additionalProperties": false,
-        });
-        let Value::Object(schema) = schema else {
-            return Arc::default();
-        };
-        Arc::new(schema)
     }
 
     /// The properties of the arguments, and which are required.
@@ -177,6 +147,37 @@ impl ToolName {
     }
 }
 
+/// A tool with these arguments.
+pub(super) fn tool(
+    name: &'static str,
+    description: &'static str,
+    properties: &Value,
+    required: &[&str],
+) -> Tool {
+    let schema: Map<String, Value> = [
+        ("type", json!("object")),
+        ("properties", properties.clone()),
+        ("required", json!(required)),
+        ("additionalProperties", json!(false)),
+    ]
+    .into_iter()
+    .map(|(name, value)| (name.to_owned(), value))
+    .collect();
+    Tool::new(name, description, Arc::new(schema))
+}
+
+/// The hints of a tool that changes nothing. Clients run a tool without asking a person if its
+/// hints say that it is harmless.
+pub(super) fn reads() -> ToolAnnotations {
+    ToolAnnotations::new().open_world(false).read_only(true)
+}
+
+/// The hints of a tool whose changes can be seen and taken back.
+pub(super) fn changes() -> ToolAnnotations {
+    let hints = ToolAnnotations::new().open_world(false);
+    hints.read_only(false).destructive(false)
+}
+
 fn learn_properties() -> Value {
     json!({
         "content": text("One sentence"),
@@ -210,11 +211,13 @@ fn about_version(more: &Value) -> Value {
     properties
 }
 
-fn text(description: &str) -> Value {
+/// The schema of a text.
+pub(super) fn text(description: &str) -> Value {
     json!({"type": "string", "description": description})
 }
 
-fn texts(description: &str) -> Value {
+/// The schema of a list of texts.
+pub(super) fn texts(description: &str) -> Value {
     json!({"type": "array", "items": {"type": "string"}, "description": description})
 }
 
@@ -222,18 +225,22 @@ fn number(description: &str) -> Value {
     json!({"type": "integer", "minimum": 0, "description": description})
 }
 
-fn flag(description: &str) -> Value {
+/// The schema of a flag.
+pub(super) fn flag(description: &str) -> Value {
     json!({"type": "boolean", "description": description})
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use strum::VariantArray as _;
+
     use super::*;
 
     /// Largest size of all tools as a client reads them, in bytes.
     const MAX_BYTES: usize = 6 * 1024;
 
-    fn formats(schema: &Value) -> usize {
+    /// How many schemas have a `format`.
+    pub(in crate::cli::mcp) fn formats(schema: &Value) -> usize {
         match schema {
             Value::Object(fields) => {
                 let own = usize::from(fields.get("format").is_some_and(Value::is_string));
@@ -246,7 +253,8 @@ mod tests {
 
     #[test]
     fn all_tools_together_are_small_and_without_formats() {
-        let tools = serde_json::to_value(ToolName::list()).unwrap();
+        let tools: Vec<Tool> = ToolName::VARIANTS.iter().map(|it| it.describe()).collect();
+        let tools = serde_json::to_value(tools).unwrap();
         assert_eq!(tools.as_array().unwrap().len(), 9);
         let bytes = tools.to_string().len();
         assert!(bytes <= MAX_BYTES, "{bytes} bytes");

@@ -161,6 +161,7 @@ pub fn merges(output: &Output, merges: &[Value], now: Timestamp) -> Vec<String> 
 pub fn status(output: &Output, status: &Value, busy: &[Value], now: Timestamp) -> Vec<String> {
     let mut page = vec![head(output, status), counts(output, status)];
     page.extend(target_check(status, now));
+    page.extend(synthesis(status));
     let agents = list(status, "agents");
     section(
         output,
@@ -260,6 +261,12 @@ pub fn target_check(status: &Value, now: Timestamp) -> Option<String> {
         commit(text(check, "commit"))
     );
     Some(safe(&line))
+}
+
+/// The synthesis that is under way.
+pub fn synthesis(status: &Value) -> Option<String> {
+    let run = safe(text(status, "synthesis"));
+    (!run.is_empty()).then(|| format!("making facts of new learnings: run {run}"))
 }
 
 /// The number of ideas in each status; without ideas, the next command.

@@ -114,6 +114,7 @@ fn header(app: &App, columns: u16, now: Timestamp) -> Vec<Line<'static>> {
     }
     let mut lines = vec![render::head(&app.output, &app.status), counts];
     lines.extend(render::target_check(&app.status, now));
+    lines.extend(render::synthesis(&app.status));
     wrapped(&lines, columns)
 }
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use tokio::sync::{mpsc, oneshot, watch};
 
+use crate::daemon::memory::tally::{Tally, Write};
 use crate::domain::command::Command;
 use crate::domain::event::Event;
 use crate::domain::evolve::evolve;
@@ -122,6 +123,7 @@ pub struct Handle {
     pub(crate) inbox: mpsc::Sender<Message>,
     pub(crate) published: Arc<RwLock<Published>>,
     pub(crate) seq: watch::Receiver<u64>,
+    pub(crate) tally: Arc<Tally>,
 }
 
 impl Handle {
@@ -132,12 +134,22 @@ impl Handle {
 
     /// Sends a request; returns once its events are on disk.
     pub async fn request(&self, request: Request) -> Result<Accepted, CommandError> {
+        let write = Write::in_request(&request);
         let (answer, answered) = oneshot::channel();
         let message = Message::Request(request, answer);
         if self.inbox.send(message).await.is_err() {
             return Err(CommandError::Ended);
         }
-        answered.await.unwrap_or(Err(CommandError::Unknown))
+        let answer = answered.await.unwrap_or(Err(CommandError::Unknown));
+        if let Some(write) = write {
+            self.tally.count(write, &answer);
+        }
+        answer
+    }
+
+    /// What happens with the memory and no event says.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
     }
 
     /// Reports what a driver observed. Lost if the actor has ended: the next start observes it

@@ -24,6 +24,9 @@ pub fn tag_of(name: &CheckpointName) -> String {
     format!("swarm/checkpoint/{name}")
 }
 
+/// Prefix of the names of all their tags.
+pub(in crate::daemon) const TAGS: &str = "refs/tags/swarm/checkpoint/";
+
 /// The prefix of all private references.
 const REFERENCES: &str = "refs/swarm/checkpoints/";
 

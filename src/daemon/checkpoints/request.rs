@@ -171,6 +171,7 @@ impl Wanted {
             | Command::UnholdIdea { .. }
             | Command::StopAgent { .. }
             | Command::RedirectAgent { .. }
+            | Command::ImportAgent(_)
             | Command::SayToAgent { .. }
             | Command::Pause { .. }
             | Command::Resume
@@ -180,6 +181,7 @@ impl Wanted {
             | Command::ResolveMerge { .. }
             | Command::SettleTarget { .. }
             | Command::ApproveHook { .. }
+            | Command::ReplayRecord { .. }
             | Command::Memory(_)
             | Command::LoadSettings { .. }
             | Command::SetMode { .. }
@@ -299,6 +301,7 @@ mod tests {
             inbox,
             published,
             seq,
+            tally: Arc::default(),
         };
         let daemon = handle.clone();
         let lives = async move {

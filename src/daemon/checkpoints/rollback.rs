@@ -130,8 +130,8 @@ impl Recorded<'_> {
         }
         if let Some(target) = target
             && let Some(now) = repo.branch_commit(target)?
-            && repo.has_file(now, CONFIG)?
-            && !repo.has_file(oid(self.commit)?, CONFIG)?
+            && repo.blob_at(now, CONFIG)?.is_some()
+            && repo.blob_at(oid(self.commit)?, CONFIG)?.is_none()
         {
             return Ok(Err(format!(
                 "it is older than the commit that added {CONFIG}, so a rollback would delete \

@@ -2,6 +2,7 @@
 //!
 //! Invariant: only reads; what cannot be read is kept.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -10,6 +11,7 @@ use std::time::UNIX_EPOCH;
 use super::report::{Kind, Removed, Rescue, count};
 use super::trash::{PREFIX, bytes, names_with};
 use super::{ORPHANS, Plan, Scope, Site};
+use crate::daemon::agent_import::keep;
 use crate::daemon::error::DaemonError;
 use crate::domain::ids::RunId;
 use crate::domain::retention::{COPY_DAYS, Need, Needs, Verdict, is_old};
@@ -32,6 +34,10 @@ pub(super) fn plan(site: &Site<'_>, dry_run: bool) -> Result<Plan, DaemonError> 
     plan.report.dry_run = dry_run;
     leftovers(site, &mut plan).map_err(DaemonError::io("look for leftovers in .swarm"))?;
     runs(site, &needs, &mut plan).map_err(DaemonError::io("list .swarm/runs"))?;
+    let imports =
+        imports(site, &needs, &mut plan).map_err(DaemonError::io("list .swarm/state/imports"))?;
+    let stays = |sha256: &str| imports.contains(sha256) || needs.import(sha256);
+    plan.import_refs = keep::references_but(site.repo, stays)?;
     if site.scope == Scope::Runs {
         return Ok(plan);
     }
@@ -47,7 +53,7 @@ pub(super) fn plan(site: &Site<'_>, dry_run: bool) -> Result<Plan, DaemonError> 
 }
 
 fn leftovers(site: &Site<'_>, plan: &mut Plan) -> io::Result<()> {
-    for folder in [&site.paths.runs, &site.paths.state] {
+    for folder in [&site.paths.runs, &site.paths.state, &site.paths.imports()] {
         for name in names_with(folder, PREFIX)? {
             let path = folder.join(name);
             let why = "left by an interrupted clean";
@@ -107,6 +113,39 @@ fn half_prepared(site: &Site<'_>) -> Result<String, &'static str> {
         return Ok("its preparation was interrupted, and nothing needs it".into());
     }
     Err(word(Need::InUse))
+}
+
+/// Files of imported agents. Beside a daemon, an import may have written one whose event is not in
+/// the log yet.
+///
+/// Returns those whose commits are needed, too.
+fn imports(site: &Site<'_>, needs: &Needs, plan: &mut Plan) -> io::Result<BTreeSet<String>> {
+    let folder = site.paths.imports();
+    let mut kept = BTreeSet::new();
+    for name in names_with(&folder, "")? {
+        if name.starts_with(PREFIX) {
+            continue;
+        }
+        let path = folder.join(&name);
+        let modified = match modified(&path) {
+            // An import that was under way has given it its name.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            modified => modified?,
+        };
+        let sha256 = keep::sha256_in(&name);
+        if sha256.is_some_and(|sha256| needs.import(sha256)) {
+            count(&mut plan.report.kept.imports, word(Need::Unfinished));
+            kept.extend(sha256.map(ToOwned::to_owned));
+        } else if site.scope != Scope::Everything && !is_old(modified, site.now, 1) {
+            count(&mut plan.report.kept.imports, "young");
+            kept.extend(sha256.map(ToOwned::to_owned));
+        } else {
+            let why = "no unfinished idea goes on from it";
+            plan.report.goes(removed(site, Kind::Import, &path, why));
+            plan.imports.push(name);
+        }
+    }
+    Ok(kept)
 }
 
 fn copies(site: &Site<'_>, plan: &mut Plan) -> io::Result<()> {

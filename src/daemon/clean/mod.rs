@@ -11,6 +11,7 @@ mod report;
 mod schedule;
 mod trash;
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::actor::clock;
@@ -20,9 +21,10 @@ use super::files::paths::Paths;
 use super::files::store::{self, Store};
 use crate::config::Config;
 use crate::crash;
+use crate::domain::decide::transfer::refuse_moved;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
-use crate::git::Repo;
+use crate::git::{self, Repo};
 pub use report::{Failure, Kept, Kind, Removed, Report, Rescue};
 pub(super) use schedule::keep;
 use trash::Trash;
@@ -33,7 +35,7 @@ const ORPHANS: Duration = Duration::from_secs(5);
 /// What may be removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scope {
-    /// Run directories only: what the daemon does by itself.
+    /// Run directories and files of imported agents only: what the daemon does by itself.
     Runs,
     /// Also copies and kept repositories, which is safe beside a running daemon.
     BesideDaemon,
@@ -56,9 +58,13 @@ struct Site<'a> {
 struct Plan {
     report: Report,
     /// Trash that a killed clean left.
-    leftovers: Vec<std::path::PathBuf>,
+    leftovers: Vec<PathBuf>,
     runs: Vec<String>,
     copies: Vec<String>,
+    /// Files of imported agents.
+    imports: Vec<String>,
+    /// References to the commits of imported agents.
+    import_refs: Vec<(String, git::Oid)>,
     /// Kept repositories, by the names of their worktrees.
     repositories: Vec<String>,
     pool: bool,
@@ -78,6 +84,7 @@ pub fn offline(paths: &Paths, dry_run: bool) -> Result<Report, DaemonError> {
     }
     // Keeps the lock to the end, and reads only durable events.
     let store = Store::open(paths)?;
+    refuse_moved(&store.state)?;
     let site = Site::new(paths, &repo, &store.state, &config, Scope::Everything);
     let (report, trash) = carry_out(&site, find::plan(&site, false)?);
     Ok(emptied(report, trash))
@@ -110,8 +117,14 @@ fn carry_out(site: &Site<'_>, plan: Plan) -> (Report, Trash) {
     for (folder, names) in [
         (&site.paths.runs, plan.runs),
         (&site.paths.state, plan.copies),
+        (&site.paths.imports(), plan.imports),
     ] {
         report.failed.extend(trash.take(folder, &names));
+    }
+    for (name, oid) in plan.import_refs {
+        if let Err(error) = site.repo.delete_ref(&name, oid) {
+            report.failed.push(Failure::of(Path::new(&name), &error));
+        }
     }
     for worktree in plan.repositories {
         let path = site.repo.worktree_path(&worktree);

@@ -48,6 +48,8 @@ pub enum Kind {
     Run,
     /// A copy in `state/`: a torn tail, or the original files of a repair.
     Copy,
+    /// The file of an imported agent.
+    Import,
     /// Repositories that an agent made inside its worktree.
     Repositories,
     /// A worktree that no agent uses, or remains of one.
@@ -64,6 +66,8 @@ pub struct Kept {
     pub runs: BTreeMap<&'static str, u64>,
     /// Copies in `state/`: `young`, `repairing`.
     pub copies: BTreeMap<&'static str, u64>,
+    /// Files of imported agents: `unfinished`, `young`.
+    pub imports: BTreeMap<&'static str, u64>,
     /// Folders of kept repositories: `inUse`, `unfinished`, `young`, `unknown`.
     pub repositories: BTreeMap<&'static str, u64>,
     /// Worktrees that no agent uses: `daemonRuns`, `unfinished`, `gitRuns`.

@@ -17,6 +17,7 @@ use crate::crash;
 use crate::daemon::actor::drivers::Drivers;
 use crate::daemon::actor::handle::Handle;
 use crate::daemon::checkpoints;
+use crate::daemon::provenance::replay;
 use crate::daemon::runs::run;
 use crate::domain::effect::Effect;
 use crate::domain::ids::EffectId;
@@ -123,6 +124,8 @@ impl Dispatcher {
                 self.in_git(move |git| checkpoints::move_target(git, &it))
                     .await
             }
+            // Its worktree is looked at before it goes: its agent may have moved the target.
+            Effect::JudgeReplay(it) => self.past_strays(move |git| replay::judge(git, &it)).await,
             Effect::Notify(it) => Ok(notify::notify(&context, &self.handle, &it).await.into()),
             Effect::ArchiveInbox(it) => {
                 blocking(move || inbox::archive(&context.paths.inbox, &it)).await
@@ -216,6 +219,7 @@ fn points(effect: &Effect) -> (&'static str, &'static str) {
         Effect::MoveTarget(_) => ("effect.move.begin", "effect.move.done"),
         Effect::ArchiveInbox(_) => ("effect.archive.begin", "effect.archive.done"),
         Effect::Notify(_) => ("effect.notify.begin", "effect.notify.done"),
+        Effect::JudgeReplay(_) => ("effect.judge.begin", "effect.judge.done"),
     }
 }
 

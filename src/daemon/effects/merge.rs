@@ -98,11 +98,12 @@ enum Replayed {
 /// the new target. One that began on the new history is as it is.
 fn replay(context: &DriverContext, effect: &effect::BuildMerge) -> Result<Replayed, Failure> {
     let target = &effect.target;
-    let (source, base) = (oid(&effect.source)?, oid(&effect.base)?);
+    let source = oid(&effect.source)?;
     let Some(new_base) = context.repo.branch_commit(target)? else {
         let gone = format!("the target branch `{target}` is gone");
         return Err(Failure::other(gone));
     };
+    let base = newest_base(context, effect, new_base)?;
     if context.repo.contains(new_base, base)? {
         return Ok(Replayed::Onto(source));
     }
@@ -128,6 +129,32 @@ fn replay(context: &DriverContext, effect: &effect::BuildMerge) -> Result<Replay
                 --onto {target} {base:.10}; then: swarm merge retry",
         files.join(", ")
     )))
+}
+
+/// The newest commit of the target's history in the branch: where it began, or what was merged into
+/// it since and taken back by a rollback.
+fn newest_base(
+    context: &DriverContext,
+    effect: &effect::BuildMerge,
+    target: git::Oid,
+) -> Result<git::Oid, GitError> {
+    let (repo, source) = (&context.repo, oid(&effect.source)?);
+    let mut base = oid(&effect.base)?;
+    for tip in &effect.rolled_back {
+        let tip = oid(tip)?;
+        // A person deleted its tag, and git threw it away: what the branch has of it cannot be told
+        // from its own work, and must not hold up all merges.
+        if !repo.has_commit(tip)? {
+            continue;
+        }
+        if let Some(common) = repo.merge_base(source, tip)?
+            && !repo.contains(target, common)?
+            && repo.contains(common, base)?
+        {
+            base = common;
+        }
+    }
+    Ok(base)
 }
 
 /// Whether the branch, as it is now, has nothing of the old history, which it left at `old_base`,

@@ -164,8 +164,9 @@ fn named(config: Config) -> Result<Config, DaemonError> {
     Ok(config)
 }
 
-/// The profiles used without being requested: the default one and the resolver's.
+/// The profiles used without being requested: the default one, the resolver's and the synthesis's.
 pub fn unasked(config: &Config) -> BTreeSet<&str> {
     let names = std::iter::once(&config.agents.profile).chain(&config.merge.resolver);
+    let names = names.chain(&config.memory.synthesis.profile);
     names.map(String::as_str).collect()
 }

@@ -1,5 +1,5 @@
-//! Writes the exported files `ideas.jsonl` and `learnings.md`, for people and scripts. Called by
-//! the daemon and by `offline`.
+//! Writes the exported files `ideas.jsonl` and `learnings.md`, and the summaries of compactions,
+//! for people and scripts. Called by the daemon and by `offline`.
 //!
 //! Invariant: files are replaced atomically, and never used to judge the log (only the repair
 //! `rebuild` reads them). They lag behind so that writing costs at most about [`BYTES_PER_SECOND`];
@@ -11,6 +11,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::paths::Paths;
+use super::summaries;
 use crate::crash;
 use crate::daemon::actor::handle::Handle;
 use crate::daemon::lifecycle::heap;
@@ -18,6 +19,7 @@ use crate::domain::ids::AgentId;
 use crate::domain::memory::Learning;
 use crate::domain::request::Author;
 use crate::domain::state::State;
+use crate::plain_file;
 use crate::remove;
 use crate::view;
 
@@ -36,9 +38,33 @@ struct Exports {
     learnings: String,
 }
 
-/// Writes both files; returns their size in bytes.
+/// Writes both files and missing summaries; returns the size of both files in bytes.
 pub fn write(paths: &Paths, state: &State) -> io::Result<u64> {
+    let missing = summaries::missing(paths, &state.compacted.seqs);
+    write_summaries(paths, state, &missing);
     Exports::of(state)?.write(paths)
+}
+
+/// Writes the summaries of these compactions. The log has what they say, so a failure is no more
+/// than a warning.
+fn write_summaries(paths: &Paths, state: &State, seqs: &[u64]) {
+    for seq in seqs {
+        if let Err(error) = write_summary(paths, state, *seq) {
+            tracing::warn!(%error, seq, "the summary of a compaction cannot be written");
+        }
+    }
+}
+
+fn write_summary(paths: &Paths, state: &State, seq: u64) -> io::Result<()> {
+    crash::point("views.summary-due");
+    let Some(page) = summaries::page(paths, state, seq).map_err(io::Error::other)? else {
+        return Ok(());
+    };
+    let path = paths.summary(seq);
+    plain_file::make_folder(path.parent().unwrap_or(&paths.state))?;
+    replace(paths, &path, page.as_bytes())?;
+    crash::point("views.summary-written");
+    Ok(())
 }
 
 /// Removes unfinished files of killed writers. The caller holds the lock.
@@ -62,8 +88,8 @@ impl Exports {
     }
 
     fn write(&self, paths: &Paths) -> io::Result<u64> {
-        replace(&paths.ideas(), self.ideas.as_bytes())?;
-        replace(&paths.learnings(), self.learnings.as_bytes())?;
+        replace(paths, &paths.ideas(), self.ideas.as_bytes())?;
+        replace(paths, &paths.learnings(), self.learnings.as_bytes())?;
         Ok((self.ideas.len() + self.learnings.len()) as u64)
     }
 }
@@ -73,11 +99,23 @@ pub(crate) async fn keep(paths: Paths, handle: Handle) {
     let mut seq = handle.seq();
     // The existing file tells how much there is to write.
     let mut written = fs::metadata(paths.ideas()).map_or(0, |file| file.len());
+    // Each compaction once: one that has no summary after that has none that can be written.
+    let mut summarised = 0;
     while seq.changed().await.is_ok() {
         tokio::time::sleep(lag(written)).await;
         seq.borrow_and_update();
         let (paths, handle) = (paths.clone(), handle.clone());
+        let compacted = handle.read(|state| state.compacted.seqs.clone());
+        let new: Vec<u64> = compacted
+            .into_iter()
+            .filter(|it| *it > summarised)
+            .collect();
+        summarised = new.last().copied().unwrap_or(summarised);
         let work = move || {
+            let missing = summaries::missing(&paths, &new);
+            if !missing.is_empty() {
+                write_summaries(&paths, &handle.read(State::clone), &missing);
+            }
             let written = handle.read(Exports::of)?.write(&paths)?;
             // The write may come long after the last event.
             if written >= LARGE {
@@ -129,13 +167,12 @@ fn source(author: &Author) -> String {
 }
 
 /// Not synced: after a power failure the file is written again.
-fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
+fn replace(paths: &Paths, path: &Path, content: &[u8]) -> io::Result<()> {
     // If killed here, git ignores the file and the next start removes it.
     let mut file = tempfile::Builder::new()
         .prefix(TEMPORARY)
         .suffix(".tmp")
-        .tempfile_in(folder)?;
+        .tempfile_in(&paths.swarm)?;
     file.write_all(content)?;
     crash::point("views.before-rename");
     file.persist(path)?;

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::domain::ids::RunId;
+
 /// The paths of one repository.
 #[derive(Debug, Clone)]
 pub struct Paths {
@@ -57,6 +59,46 @@ impl Paths {
     /// `.swarm/ideas.jsonl`
     pub fn ideas(&self) -> PathBuf {
         self.swarm.join("ideas.jsonl")
+    }
+
+    /// `.swarm/state/memory/summary-<seq>.md`, which says what this compaction dropped.
+    pub fn summary(&self, seq: u64) -> PathBuf {
+        self.state.join(format!("memory/summary-{seq}.md"))
+    }
+
+    /// `.swarm/provenance/`
+    pub fn provenance(&self) -> PathBuf {
+        self.swarm.join("provenance")
+    }
+
+    /// `.swarm/provenance/snapshots/`
+    pub fn records(&self) -> PathBuf {
+        self.provenance().join("snapshots")
+    }
+
+    /// `.swarm/provenance/snapshots/<run>.json`, the provenance record of an iteration.
+    pub fn record(&self, run: &RunId) -> PathBuf {
+        self.records().join(format!("{run}.json"))
+    }
+
+    /// `.swarm/provenance/replays/`
+    pub fn replay_verdicts(&self) -> PathBuf {
+        self.provenance().join("replays")
+    }
+
+    /// `.swarm/provenance/replays/<run>.json`, the last verdict of a record's replays.
+    pub fn replay_verdict(&self, of: &RunId) -> PathBuf {
+        self.replay_verdicts().join(format!("{of}.json"))
+    }
+
+    /// `.swarm/state/export/`, which an export fills and removes.
+    pub fn export_scratch(&self) -> PathBuf {
+        self.state.join("export")
+    }
+
+    /// `.swarm/state/imports/`, with the files of imported agents
+    pub fn imports(&self) -> PathBuf {
+        self.state.join("imports")
     }
 
     /// `.swarm/learnings.md`

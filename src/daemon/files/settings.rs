@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::agents;
 use crate::config::{self, Config};
 use crate::domain::ids::{BadId, ProfileName};
-use crate::domain::settings::{BaselineMode, Budget, Mode, Settings, Webhook};
+use crate::domain::settings::{BaselineMode, Budget, Mode, Settings, SynthesisSettings, Webhook};
 use crate::domain::usage::{MicroUsd, Price};
 use crate::git::KeepIgnored;
 
@@ -77,7 +77,20 @@ pub fn settings(config: &Config, head: &str) -> Result<Settings, BadId> {
         resume_sessions: config.completion.resume,
         prices: config.pricing.iter().map(price).collect(),
         agents_may_add: config.agents.may_add_ideas,
+        memory_window: config.memory.window,
+        keep_records: config.provenance.keep,
+        synthesis: synthesis(&config.memory.synthesis)?,
         budget: budget(&config.budget),
+    })
+}
+
+fn synthesis(configured: &config::Synthesis) -> Result<SynthesisSettings, BadId> {
+    Ok(SynthesisSettings {
+        profile: match &configured.profile {
+            Some(name) => Some(name.parse()?),
+            None => None,
+        },
+        every: u64::from(configured.every),
     })
 }
 

@@ -7,6 +7,7 @@ use super::paths::Paths;
 use crate::daemon::error::DaemonError;
 use crate::daemon::repair::idea_list;
 use crate::daemon::repair::lost_end::MadeBefore;
+use crate::daemon::transfer;
 use crate::domain::event::{Event, StateRestored};
 use crate::domain::evolve::evolve;
 use crate::domain::state::State;
@@ -41,6 +42,7 @@ impl Store {
         }
         // Reads before anything is changed.
         let (state, from) = read(paths)?;
+        transfer::finish(paths, &state)?;
         let (journal, opened) = Journal::open(&paths.state)?;
         if let Some(kept) = opened.torn {
             tracing::warn!(

@@ -36,9 +36,11 @@ use crate::daemon::files::{exports, settings, trusted_config};
 use crate::daemon::hooks::{self};
 use crate::daemon::memory::finder::Finder;
 use crate::daemon::preflight;
+use crate::daemon::provenance::recorder;
 use crate::daemon::repair::numbers;
 use crate::daemon::runs::run;
 use crate::domain::command::Command;
+use crate::domain::decide::transfer::refuse_moved;
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::settings::{Mode, Settings};
 use crate::domain::state::{IdeaStatus, State};
@@ -122,7 +124,7 @@ impl Daemon {
         logging::begin(&paths)?;
         let store = Store::under(lock, &paths)?;
         crash::point("daemon.log-read");
-        run::refuse_newer(&paths.runs, &store.state).map_err(DaemonError::NewerRun)?;
+        refuse_foreign(&paths, &store.state)?;
         let asked_for = asked_for(&store.state);
         let asked_for = asked_for.difference(&unasked).copied();
         doubts.extend(loader.check_profiles(&config, &repo, asked_for)?);
@@ -228,6 +230,7 @@ impl Daemon {
             tokio::spawn(heap::purge_when_idle(handle.clone())),
             tokio::spawn(watcher.watch()),
             tokio::spawn(clean::keep(Arc::clone(&context), handle.clone())),
+            tokio::spawn(recorder::keep(Arc::clone(&context), handle.clone())),
         ];
         let held = (self.alive, lock);
         let ended = tokio::select! {
@@ -263,6 +266,12 @@ fn clean_end(notes: &Notes, handle: &Handle) -> End {
         Some((rest, state)) => End::AtRest(rest, state),
         None => End::Stopped(Box::new(handle.read(State::clone))),
     }
+}
+
+/// Refuses a swarm that has moved away, and one that a newer version has worked on.
+fn refuse_foreign(paths: &Paths, state: &State) -> Result<(), DaemonError> {
+    refuse_moved(state)?;
+    run::refuse_newer(&paths.runs, state).map_err(DaemonError::NewerRun)
 }
 
 /// The lock is ours: whatever git of an earlier daemon still runs is an orphan, and what it left
@@ -304,6 +313,7 @@ fn open_channels(state: &State) -> (Handle, mpsc::Receiver<Message>, watch::Send
         inbox: sender,
         published: Arc::new(RwLock::new(published)),
         seq: seen,
+        tally: Arc::default(),
     };
     (handle, inbox, seq)
 }

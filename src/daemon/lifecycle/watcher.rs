@@ -172,7 +172,8 @@ impl Watcher {
             );
             let has_started = state.seq > self.before && !recovering;
             let rest = view::rest(state);
-            (has_started && rest != Rest::Busy).then(|| (rest, Box::new(state.clone())))
+            (has_started && rest != Rest::Busy && !is_recording(state))
+                .then(|| (rest, Box::new(state.clone())))
         });
         if at_rest.is_none() {
             return;
@@ -185,6 +186,12 @@ impl Watcher {
             self.retry_at = Some(Instant::now() + RETRY_AFTER);
         }
     }
+}
+
+/// Whether a provenance record is about to be written. One that cannot be is waited for no longer.
+fn is_recording(state: &State) -> bool {
+    let fails = state.warnings.contains_key(WarningKind::Records.only());
+    state.record_due().is_some() && !fails
 }
 
 async fn sleep_until(at: Option<Instant>) {

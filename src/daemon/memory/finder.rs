@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::index::{Hit, Index};
 use super::selection::ItemRef;
-use crate::domain::memory::{Fact, FactKey, FactStatus, Learning};
+use crate::domain::memory::{Fact, FactKey, FactStatus, Learning, Learnings};
 use crate::domain::state::State;
 use crate::view::memory::{Aged, HitView, SearchView, fact_hit, learning_hit};
 
@@ -44,6 +44,8 @@ struct Kept {
     index: Index<ItemRef>,
     /// Learnings in the index: the first ones of the state.
     learnings: usize,
+    /// Learnings that had been dropped from the state.
+    dropped: u64,
     /// Version of each fact in the index.
     facts: BTreeMap<FactKey, u64>,
 }
@@ -96,8 +98,15 @@ impl Finder {
 }
 
 impl Kept {
-    /// What is not in the index yet. The state only ever grows, but for facts that change.
+    /// What is not in the index yet. Between compactions the state only grows, but for facts that
+    /// change; after one the index begins anew.
     fn take_news(&mut self, state: &State) -> Vec<(ItemRef, String)> {
+        if self.dropped != state.compacted.learnings {
+            *self = Self {
+                dropped: state.compacted.learnings,
+                ..Self::default()
+            };
+        }
         let learnings = state.learnings.iter().skip(self.learnings);
         let learning = |it: &Learning| (ItemRef::Learning(it.id.clone()), it.content.clone());
         let mut news: Vec<(ItemRef, String)> = learnings.map(learning).collect();
@@ -110,6 +119,28 @@ impl Kept {
         }
         news
     }
+}
+
+/// Searches the state and the learnings that were dropped from it. `archive` has all learnings of
+/// the log.
+pub fn search_archive(state: &State, archive: &Learnings, query: &Query<'_>) -> SearchView {
+    let is_dropped = |it: &&Learning| state.compacted.has(&it.id, &state.learnings);
+    let dropped: Vec<&Learning> = archive.iter().filter(is_dropped).collect();
+    let texts: BTreeMap<&str, &str> = dropped
+        .iter()
+        .map(|it| (it.id.as_str(), it.content.as_str()))
+        .collect();
+    let all = dropped.iter().copied().chain(state.learnings.iter());
+    let whole = State {
+        learnings: all.cloned().collect::<Vec<_>>().into(),
+        ..state.clone()
+    };
+    let mut found = Finder::default().search(&|each| each(&whole), query);
+    for hit in &mut found.hits {
+        // A fact may have a key that looks like the id of a learning.
+        hit.compacted = texts.get(hit.reference.as_str()) == Some(&hit.text.as_str());
+    }
+    found
 }
 
 /// A fact or learning as a hit; with `all`, also what is retracted, and claims about facts that say
@@ -145,8 +176,9 @@ mod tests {
     use super::*;
     use crate::domain::command::Command;
     use crate::domain::decide;
+    use crate::domain::event::MemoryCompacted;
     use crate::domain::evolve::evolve;
-    use crate::domain::memory::{Claim, Learn, MemoryCommand, Retracted, WriteFact};
+    use crate::domain::memory::{Claim, Learn, LearningRange, MemoryCommand, Retracted, WriteFact};
     use crate::domain::time::Timestamp;
 
     fn carry_out(state: &mut State, command: MemoryCommand) {
@@ -221,5 +253,35 @@ mod tests {
         let similar = finder.similar(&read, "The API listens", &["learning-001"]);
         let similar: Vec<&str> = similar.iter().map(|hit| hit.reference.as_str()).collect();
         assert_eq!(similar, ["api.port"]);
+    }
+
+    #[test]
+    fn what_was_dropped_is_found_in_the_archive_alone() {
+        let (finder, mut state) = (Finder::default(), State::default());
+        learn(&mut state, "Tests need a database");
+        learn(&mut state, "Tests need Redis");
+        assert_eq!(found(&finder, &state, "database", false), ["learning-001"]);
+        let archive = state.learnings.clone();
+        let compacted = MemoryCompacted {
+            up_to: state.seq,
+            learnings: LearningRange::join([1]),
+            history: Vec::new(),
+            by: None,
+        };
+        let seq = state.seq + 1;
+        evolve(&mut state, seq, Timestamp::default(), &compacted.into());
+        assert_eq!(found(&finder, &state, "database", true), [""; 0]);
+        assert_eq!(found(&finder, &state, "redis", false), ["learning-002"]);
+        let query = Query {
+            text: "tests",
+            limit: 10,
+            all: true,
+        };
+        let hits = search_archive(&state, &archive, &query).hits;
+        let hits: Vec<_> = hits
+            .iter()
+            .map(|hit| (hit.reference.as_str(), hit.compacted))
+            .collect();
+        assert_eq!(hits, [("learning-002", false), ("learning-001", true)]);
     }
 }

@@ -89,7 +89,8 @@ pub fn aged(repo: &Repo, seen: &[SeenFiles], target: &Oid) -> Aged {
 }
 
 /// The files that the evidence saw, each in the commit that landed the idea or, until that landed,
-/// in the target as it was then.
+/// in the target as it was then. Where people speak for a fact, only their files count: an agent
+/// could otherwise age it by naming a file that it changes.
 fn seen_in(state: &State, sources: &Sources) -> Vec<Seen> {
     let of_one = |evidence: &Evidence| {
         let idea = evidence.author.idea().and_then(|id| state.ideas.get(id));
@@ -103,7 +104,11 @@ fn seen_in(state: &State, sources: &Sources) -> Vec<Seen> {
         };
         evidence.paths.iter().filter_map(seen).collect::<Vec<_>>()
     };
-    sources.kept.iter().flat_map(of_one).collect()
+    let is_by_people = sources.kept.iter().any(|it| it.author.is_person());
+    let kept = sources.kept.iter();
+    kept.filter(|it| !is_by_people || it.author.is_person())
+        .flat_map(of_one)
+        .collect()
 }
 
 /// The versions of files by commit and path. A commit that cannot be read has none.
@@ -131,4 +136,38 @@ fn look_up(
         }
     }
     versions
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)] // a test fails by panicking
+
+    use super::*;
+    use crate::domain::request::Author;
+
+    fn said(author: Author, path: &str) -> Evidence {
+        Evidence {
+            author,
+            paths: vec![path.to_owned()],
+            target: Some("0123456789012345678901234567890123456789".parse().unwrap()),
+            ..Evidence::default()
+        }
+    }
+
+    #[test]
+    fn an_agent_cannot_age_what_a_person_says_by_naming_another_file() {
+        let agent = Author::Agent {
+            id: "ed-001".parse().unwrap(),
+            idea_id: None,
+            run: None,
+        };
+        let paths = |sources: &Sources| {
+            let seen = seen_in(&State::default(), sources);
+            seen.into_iter().map(|it| it.path).collect::<Vec<_>>()
+        };
+        let mut sources = Sources::one(said(agent, "busy.rs"));
+        assert_eq!(paths(&sources), ["busy.rs"]);
+        sources.add(said(Author::Person, "api.rs"));
+        assert_eq!(paths(&sources), ["api.rs"]);
+    }
 }

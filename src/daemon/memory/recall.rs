@@ -13,6 +13,7 @@ use crate::domain::ids::AgentId;
 use crate::domain::memory::{
     Evidence, Fact, FactKey, FactStatus, Learning, Rival, Sources, confidence, landed_ideas,
 };
+use crate::domain::request::Author;
 use crate::domain::state::{Attempt, State};
 use crate::domain::time::Timestamp;
 
@@ -189,6 +190,7 @@ fn of_learning<'a>(state: &State, learning: &'a Learning) -> Candidate<'a> {
         at: learning.at,
         paths: paths(&learning.evidence),
         claims: Vec::new(),
+        only_idea: only_idea(&learning.evidence),
         support: support(state, &learning.evidence, &[]),
     }
 }
@@ -211,6 +213,7 @@ fn of_fact<'a>(
         at: newest_change(fact),
         paths: paths(&fact.evidence),
         claims: claims(state, authors, key, fact),
+        only_idea: only_idea(&fact.evidence),
         support: support(state, &fact.evidence, aged),
     }
 }
@@ -222,6 +225,15 @@ fn newest_change(fact: &Fact) -> Timestamp {
     claims.max().map_or(fact.at, |claim| claim.max(fact.at))
 }
 
+/// The idea that all evidence comes from.
+fn only_idea(sources: &Sources) -> Option<&str> {
+    let first = sources.kept.first()?.author.idea()?;
+    let mut ideas = sources.kept.iter().map(|it| it.author.idea());
+    ideas
+        .all(|idea| idea == Some(first))
+        .then_some(first.as_str())
+}
+
 fn paths(sources: &Sources) -> Vec<&str> {
     let paths = sources.kept.iter().flat_map(|evidence| &evidence.paths);
     paths.map(String::as_str).collect()
@@ -229,20 +241,25 @@ fn paths(sources: &Sources) -> Vec<&str> {
 
 fn support<'a>(state: &State, sources: &Sources, aged: &'a [String]) -> Support<'a> {
     let landed = landed_ideas(state, sources);
-    let is_open = |evidence: &&Evidence| {
-        let idea = evidence.author.idea();
-        idea.is_some_and(|idea| !landed.contains(&idea))
-    };
-    let open = sources.kept.iter().filter(is_open);
-    let mut open: Vec<_> = open.filter_map(|evidence| evidence.author.idea()).collect();
+    let voices = || sources.kept.iter().flat_map(Evidence::voices);
+    let ideas = voices().filter_map(Author::idea);
+    let mut open: Vec<_> = ideas.filter(|idea| !landed.contains(idea)).collect();
     open.sort();
     open.dedup();
     Support {
-        person: sources.kept.iter().any(|it| it.author.is_person()),
+        person: voices().any(Author::is_person),
+        synthesis: sources
+            .kept
+            .first()
+            .is_some_and(|it| is_synthesis(&it.author)),
         landed: landed.len(),
         unfinished: open.len(),
         aged: aged.iter().map(String::as_str).collect(),
     }
+}
+
+fn is_synthesis(author: &Author) -> bool {
+    matches!(author, Author::Synthesis { .. })
 }
 
 /// All sides of a contradicted fact: the heavier first, of equals the newer.

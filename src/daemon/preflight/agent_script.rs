@@ -66,7 +66,7 @@ impl<'a> TargetTree<'a> {
 
     fn presence(&self, path: &str) -> Result<Presence, GitError> {
         let is_copied = self.copied.iter().any(|copied| copied == path);
-        if is_copied || self.repo.has_file(self.commit, path)? {
+        if is_copied || self.repo.blob_at(self.commit, path)?.is_some() {
             return Ok(Presence::Present);
         }
         Ok(if self.has_setup {

@@ -26,6 +26,7 @@ use crate::agents::adapter::{
 };
 use crate::agents::environment::{Environment, WorkVariables};
 use crate::agents::memory_server::MemoryServer;
+use crate::agents::read_guard::GuardHook;
 use crate::agents::{self, AdapterKind, Profile};
 use crate::config::Config;
 use crate::git::Repo;
@@ -90,6 +91,8 @@ pub struct Seen {
     pub version: Option<String>,
     /// Whether its agents get the tools of the memory, if the configuration allows it.
     pub has_memory_tools: bool,
+    /// Whether its agents get the hook of `agents.readGuard`, if the configuration wants it.
+    pub has_read_guard: bool,
     /// Whether it is logged in; `None` if swarm cannot tell for this program.
     pub login: Option<Login>,
     /// What prevents it from running.
@@ -160,6 +163,7 @@ impl Preflight<'_> {
         seen.about = adapter.program_info().map(Known::of);
         if let Some(launch) = self.launch(adapter, profile, &mut seen) {
             seen.has_memory_tools = launch.has_memory_tools;
+            seen.has_read_guard = launch.has_read_guard;
             self.inspect_program(adapter, profile, &launch, &mut seen);
             inspect_login(adapter, profile, &launch.env, &mut seen);
             self.inspect_script(profile, &mut seen);
@@ -215,6 +219,7 @@ impl Preflight<'_> {
                 "",
                 self.root.to_owned(),
             ),
+            guard: GuardHook::new(own_program, self.root, self.root, vec![]),
             talk: conversation.map_err(|_| AdapterError::Unusable {
                 profile: profile.name.clone(),
                 what: "the id of its conversation".to_owned(),
@@ -329,6 +334,7 @@ impl Seen {
             program: None,
             version: None,
             has_memory_tools: false,
+            has_read_guard: false,
             login: None,
             faults: vec![],
             doubts: vec![],

@@ -78,6 +78,7 @@ pub(super) fn idea(listed: &Listed, now: Timestamp) -> Idea {
         not_before: None,
         reserved: None,
         kept: None,
+        imported: None,
         commit: listed.commit.clone(),
         last_error: listed.last_error.as_deref().map(Into::into),
         used: Spent::default(),

@@ -134,6 +134,7 @@ fn kept(paths: &Paths, idea: &IdeaId, target: &str) -> Option<Box<Kept>> {
         said: Vec::new(),
         taken_from: None,
         session: None,
+        prompt: None,
     }))
 }
 

@@ -1,9 +1,10 @@
-//! Specifies the process of an agent's iteration: program, arguments, environment, conversation and
-//! prompt. Called by `launch`.
+//! Specifies the process of an agent's program: arguments, environment, conversation, and for an
+//! iteration its prompt. Called by `launch` and `lone`.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use super::launch::files_of;
 use super::launch_record::{CONVERSATION, PROMPT, STARTED_AS};
 use super::prepared::{Prepared, ended, other, unusable};
 use super::prompt_inputs::{self, PromptInputs, RECOVERY};
@@ -12,15 +13,22 @@ use super::shown_memory::{SHOWN_MEMORY, ShownMemory};
 use crate::agents::adapter::{Conversation, Launch, LaunchContext, StartedAs};
 use crate::agents::environment::WorkVariables;
 use crate::agents::memory_server::MemoryServer;
+use crate::agents::read_guard::GuardHook;
 use crate::agents::{self, AdapterKind, Profile};
-use crate::config::Config;
+use crate::config::{Config, ReadGuard};
 use crate::daemon::actor::handle::Handle;
+use crate::daemon::agent_import::conversation;
 use crate::daemon::effects::context::DriverContext;
+use crate::daemon::provenance::inputs::{INPUTS, RunInputs};
+use crate::daemon::transfer::{self, Destination};
 use crate::domain::ids::{AgentId, ProfileName, RunId};
 use crate::domain::outcome::Failure;
 use crate::domain::session::SessionId;
 use crate::domain::state::Attempt;
+use crate::domain::state::transfer::agent::ImportedConversation;
+use crate::git::{self, TreeAt};
 use crate::process::{self, RunSpec};
+use crate::view::provenance::record::TreeState;
 
 /// The process of this iteration, and the files in its run's directory.
 pub(super) fn agent_run(
@@ -32,12 +40,7 @@ pub(super) fn agent_run(
     profile: &ProfileName,
 ) -> Result<Prepared, Failure> {
     let config = context.config();
-    let profile = context.profile(profile).ok_or_else(|| {
-        unusable(format!(
-            "the agent profile `{profile}` is not in the configuration; check it: swarm \
-            config check"
-        ))
-    })?;
+    let profile = self::profile(context, profile)?;
     let attempt = handle
         .read(|state| state.agents.get(agent).cloned())
         .ok_or_else(|| ended(agent))?;
@@ -46,37 +49,144 @@ pub(super) fn agent_run(
         iteration,
         ..attempt_variables(context, run, agent, &attempt)
     };
-    let identity = missing_identity(context)?;
-    let launch_context = LaunchContext {
+    let talk = talk(&attempt, &profile, &config)?;
+    let resumes = matches!(talk, Conversation::Resume(_));
+    let before = files_before(context, &attempt, &config);
+    let inputs = prompt_inputs::gather(context, handle, (agent, &attempt), before.as_ref());
+    let inputs = inputs.map_err(other)?;
+    let program = Program {
         profile: &profile,
         work: &work,
-        inherited: &context.inherited,
-        pass: &config.agents.pass_env,
-        identity: identity.as_ref(),
-        own_program: context.exe.clone(),
-        talk: talk(&attempt, &profile, &config)?,
-        memory: memory_server(context, run, agent, &profile, &config),
+        talk,
+        agent: agent.as_str(),
+        // Without the conversation, the agent has read nothing yet.
+        told: if resumes { &inputs.changed } else { &[] },
     };
-    let resumes = matches!(launch_context.talk, Conversation::Resume(_));
-    let adapter = agents::adapter(profile.adapter);
-    let launch = adapter.launch(&launch_context).map_err(unusable)?;
-    let inputs = prompt_inputs::gather(context, handle, agent, &attempt).map_err(other)?;
-    let mut files = run_files(inputs, resumes, &launch.started).map_err(other)?;
-    files.extend(launch.files.iter().cloned());
-    let spec = RunSpec {
-        idle_ms: idle(profile.adapter, &config),
-        max_output_bytes: Some(u64::from(config.agents.max_output_mib) * MIB),
-        lease: Some(lease(context, &config)),
-        ..program_spec(run, launch, work.worktree)?
-    };
+    let (spec, launched) = program.specify(context, run, &config)?;
+    if let (true, Some(records)) = (resumes, &launched.started.records) {
+        place_imported(context, &attempt, &profile, &work.worktree, records);
+    }
+    let given = inputs.given.clone();
+    let mut files = run_files(inputs, resumes, &launched.started).map_err(other)?;
+    let before = before.map(TreeState::from);
+    let inputs = RunInputs::new(given, &profile.name, &config, &spec.env, before);
+    files.push((INPUTS, serde_json::to_vec(&inputs).map_err(other)?));
+    files.extend(launched.files);
     Ok((spec, files))
+}
+
+/// The worktree as the iteration finds it. A new one of which nobody has used a file is its commit.
+fn files_before(context: &DriverContext, attempt: &Attempt, config: &Config) -> Option<TreeAt> {
+    let is_new = attempt.iteration == 1 && attempt.kept.is_none();
+    let head = attempt
+        .head
+        .as_ref()
+        .filter(|_| is_new && config.worktree.setup.is_empty());
+    match head.and_then(|head| git::Oid::from_str(head.as_str()).ok()) {
+        Some(commit) => Some(TreeAt {
+            commit,
+            tree: commit,
+        }),
+        None => files_of(context, &attempt.worktree),
+    }
+}
+
+/// Gives the program a conversation that came with an imported archive or agent.
+fn place_imported(
+    context: &DriverContext,
+    attempt: &Attempt,
+    profile: &Profile,
+    worktree: &Path,
+    records: &Path,
+) {
+    let Some(session) = &attempt.session else {
+        return;
+    };
+    let to = Destination {
+        adapter: profile.adapter,
+        records,
+        worktree,
+        session: &session.id,
+    };
+    conversation::place(&context.paths, attempt, &to);
+    if let Some(kept) = &attempt.kept {
+        transfer::place_imported(&context.paths, &kept.worktree.agent, &to);
+    }
+}
+
+/// The configured profile of this name.
+pub(super) fn profile(context: &DriverContext, profile: &ProfileName) -> Result<Profile, Failure> {
+    context.profile(profile).ok_or_else(|| {
+        unusable(format!(
+            "the agent profile `{profile}` is not in the configuration; check it: swarm \
+            config check"
+        ))
+    })
+}
+
+/// An agent's program and what it is started for.
+pub(super) struct Program<'a> {
+    pub(super) profile: &'a Profile,
+    pub(super) work: &'a WorkVariables,
+    pub(super) talk: Conversation,
+    /// Name of the agent for the memory's tools.
+    pub(super) agent: &'a str,
+    /// Files that changed since it read them, as its prompt says.
+    pub(super) told: &'a [String],
+}
+
+/// What must be kept of how a program is started.
+pub(super) struct Launched {
+    pub(super) started: StartedAs,
+    /// Further files of the run's directory.
+    pub(super) files: Vec<(&'static str, Vec<u8>)>,
+}
+
+impl Program<'_> {
+    /// Its process, with the limits of the configuration.
+    pub(super) fn specify(
+        self,
+        context: &DriverContext,
+        run: &RunId,
+        config: &Config,
+    ) -> Result<(RunSpec, Launched), Failure> {
+        let profile = self.profile;
+        let identity = missing_identity(context)?;
+        let launch_context = LaunchContext {
+            profile,
+            work: self.work,
+            inherited: &context.inherited,
+            pass: &config.agents.pass_env,
+            identity: identity.as_ref(),
+            own_program: context.exe.clone(),
+            talk: self.talk,
+            memory: memory_server(context, run, self.agent, profile, config),
+            guard: guard_hook(context, run, self.work, self.told, config),
+        };
+        let adapter = agents::adapter(profile.adapter);
+        let mut launch = adapter.launch(&launch_context).map_err(unusable)?;
+        let launched = Launched {
+            started: StartedAs {
+                profile: Some(profile.name.clone()),
+                ..launch.started.clone()
+            },
+            files: std::mem::take(&mut launch.files),
+        };
+        let spec = RunSpec {
+            idle_ms: idle(profile.adapter, config),
+            max_output_bytes: Some(u64::from(config.agents.max_output_mib) * MIB),
+            lease: Some(lease(context, config)),
+            ..program_spec(run, launch, self.work.worktree.clone())?
+        };
+        Ok((spec, launched))
+    }
 }
 
 /// The server of the memory's tools for this run; `None` if the configuration wants none.
 fn memory_server(
     context: &DriverContext,
     run: &RunId,
-    agent: &AgentId,
+    agent: &str,
     profile: &Profile,
     config: &Config,
 ) -> Option<MemoryServer> {
@@ -85,12 +195,35 @@ fn memory_server(
     }
     let folder = context.paths.runs.join(run.as_str());
     let root = &context.paths.root;
-    let who = (agent.as_str(), profile.name.as_str());
+    let who = (agent, profile.name.as_str());
     let server = MemoryServer::new(&context.exe, root, who, run.as_str(), folder);
     if server.is_none() {
         tracing::warn!(%run, "the agent gets no tools for the memory: a path is not UTF-8");
     }
     server
+}
+
+/// The hook that has told files read again; `None` if there are none, or the configuration wants
+/// none.
+fn guard_hook(
+    context: &DriverContext,
+    run: &RunId,
+    work: &WorkVariables,
+    told: &[String],
+    config: &Config,
+) -> Option<GuardHook> {
+    match config.agents.read_guard {
+        ReadGuard::Tell => return None,
+        ReadGuard::Block if told.is_empty() => return None,
+        ReadGuard::Block => {}
+    }
+    let folder = context.paths.runs.join(run.as_str());
+    let hook = GuardHook::new(&context.exe, &folder, &work.worktree, told.to_vec());
+    if hook.is_none() {
+        tracing::warn!(%run, "the agent may change files that it has not read again: a path is \
+            not UTF-8");
+    }
+    hook
 }
 
 /// The prompt, what it would be without the conversation that is resumed, what the attempt before
@@ -155,6 +288,9 @@ fn talk(
         .session
         .as_deref()
         .filter(|session| resumes && session.profile.as_str() == profile.name);
+    // A profile's program may have changed since the import.
+    let is_of_other = |it: &ImportedConversation| it.adapter != profile.adapter.name();
+    let own = own.filter(|_| !conversation::of_attempt(attempt).is_some_and(is_of_other));
     match own {
         Some(session) => Ok(Conversation::Resume(session.id.clone())),
         None => Ok(Conversation::New(fresh_session()?)),
@@ -162,7 +298,7 @@ fn talk(
 }
 
 /// An id that no conversation has had.
-fn fresh_session() -> Result<SessionId, Failure> {
+pub(super) fn fresh_session() -> Result<SessionId, Failure> {
     uuid::Uuid::new_v4().to_string().parse().map_err(other)
 }
 

@@ -58,7 +58,9 @@ pub(crate) async fn diagnose_end(
             fingerprint: None,
         };
         EndDiagnosis::Output(match purpose {
-            Purpose::Iteration { .. } => only(last_words(&dir, &how)),
+            Purpose::Iteration { .. } | Purpose::Synthesis { .. } | Purpose::Replay { .. } => {
+                only(last_words(&dir, &how))
+            }
             Purpose::Hook { .. } => {
                 truncate_output(&dir);
                 only(command_last_words(&dir, &how))

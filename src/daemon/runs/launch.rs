@@ -10,9 +10,11 @@ use tokio::task::spawn_blocking;
 
 use super::agent_process::agent_run;
 use super::launch_record::LaunchRecord;
+use super::lone::{replay, synthesis};
 use super::prepared::{Prepared, ended, other};
 use super::script::{attempt_variables, check};
 use crate::agents::environment::WorkVariables;
+use crate::crash;
 use crate::daemon::actor::handle::Handle;
 use crate::daemon::effects::context::DriverContext;
 use crate::daemon::hooks;
@@ -20,7 +22,7 @@ use crate::domain::effect::{Purpose, SetupTree};
 use crate::domain::ids::{AgentId, IdeaId, Oid, RunId};
 use crate::domain::outcome::Failure;
 use crate::domain::state::State;
-use crate::git;
+use crate::git::{self, TreeAt};
 use crate::process::{self, RunDir};
 
 /// Writes the run's directory. Returns the launch record too, for an agent's run in a new
@@ -35,6 +37,9 @@ pub(crate) async fn prepare(
     let (context, handle) = (Arc::clone(context), handle.clone());
     let (run, purpose) = (run.clone(), purpose.clone());
     let work = move || {
+        if let Purpose::Replay { of, sha256, .. } = &purpose {
+            replay::make_tree(&context, (of, sha256))?;
+        }
         let (mut spec, files) = specify(&context, &handle, &run, &purpose)?;
         spec.timeout_ms = u64::try_from(timeout_ms).ok();
         let is_new = !context.paths.runs.join(run.as_str()).exists();
@@ -45,6 +50,13 @@ pub(crate) async fn prepare(
             .collect();
         note_use(&context, &spec.cwd);
         let dir = process::prepare(&context.paths.runs, &spec, &files).map_err(other)?;
+        if let Purpose::Synthesis { .. } = &purpose {
+            crash::point("synthesis.prepared");
+            synthesis::make_folder(&dir).map_err(other)?;
+        }
+        if let Purpose::Replay { .. } = &purpose {
+            crash::point("replay.prepared");
+        }
         Ok((dir, record))
     };
     spawn_blocking(work).await.map_err(other)?
@@ -83,6 +95,14 @@ pub(crate) fn specify(
             SetupTree::Target => baseline(context, run, command),
         },
         Purpose::Hook { hook, seq, .. } => hooks::call(context, handle, run, *hook, *seq),
+        Purpose::Synthesis { profile, up_to } => {
+            synthesis::prepare(context, handle, run, profile, *up_to)
+        }
+        Purpose::Replay {
+            profile,
+            of,
+            sha256,
+        } => replay::prepare(context, run, profile, (of, sha256)),
     }
 }
 
@@ -136,7 +156,7 @@ fn baseline(context: &DriverContext, run: &RunId, command: &str) -> Result<Prepa
 pub(crate) struct LeftBehind {
     /// The commit of its branch.
     pub(crate) head: Option<Oid>,
-    /// Digest of its worktree, if `completion.stuckThreshold` needs it.
+    /// The files of its worktree, if `completion.stuckThreshold` or a provenance record needs them.
     pub(crate) tree: Option<String>,
 }
 
@@ -159,19 +179,26 @@ pub(crate) async fn after_iteration(
     let context = Arc::clone(context);
     let left = spawn_blocking(move || {
         let head = context.repo.branch_commit(&branch).ok().flatten();
-        let counts = context.config().completion.stuck_threshold > 0;
-        let tree = counts.then(|| context.repo.tree_digest(&worktree));
         LeftBehind {
             head: head.and_then(|head| head.to_string().parse().ok()),
-            tree: tree.and_then(|digest| match digest {
-                Ok(digest) => Some(digest),
-                Err(error) => {
-                    tracing::warn!(%worktree, %error,
-                        "a worktree could not be read; it counts as changed");
-                    None
-                }
-            }),
+            tree: files_of(&context, &worktree).map(|at| at.tree.to_string()),
         }
     });
     left.await.unwrap_or_default()
+}
+
+/// The files of a worktree, if anybody needs them and they can be read.
+pub(crate) fn files_of(context: &DriverContext, worktree: &str) -> Option<TreeAt> {
+    let config = context.config();
+    if config.completion.stuck_threshold == 0 && !config.provenance.keep {
+        return None;
+    }
+    match context.repo.worktree_tree(worktree) {
+        Ok(files) => Some(files),
+        Err(error) => {
+            tracing::warn!(%worktree, %error,
+                "a worktree could not be read; it counts as changed");
+            None
+        }
+    }
 }

@@ -5,17 +5,18 @@
 //! from the run's directory, where agents can write, so it does not depend on that: the adapter
 //! comes from the log, or else from the profile, and an unusable directory fails no run.
 
+use std::fs;
 use std::io::{self, Read as _};
 use std::path::Path;
 
 use super::output_reader::AgentOutputReader;
 use crate::agents::adapter::StartedAs;
-use crate::agents::stream::{Conclusion, OutputReader};
+use crate::agents::stream::{Conclusion, OutputReader, Said};
 use crate::agents::transcript::Transcript;
 use crate::agents::{self, AdapterKind};
 use crate::domain::ids::RunId;
 use crate::plain_file;
-use crate::process::RunDir;
+use crate::process::{PIECE, RunDir};
 
 /// The prompt's file in the run's directory.
 pub(crate) const PROMPT: &str = "prompt.md";
@@ -27,7 +28,7 @@ pub(crate) const STARTED_AS: &str = "agent.json";
 /// Most bytes read of it.
 const STARTED_AS_MAX: u64 = 64 * 1024;
 /// Most bytes read of a prompt.
-const PROMPT_MAX: u64 = 64 * 1024 * 1024;
+pub(crate) const PROMPT_MAX: u64 = 64 * 1024 * 1024;
 /// How an agent's run was launched.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct LaunchRecord {
@@ -79,8 +80,44 @@ fn quoted(before: &str, prompt: &str) -> String {
     format!("{before}\n{prompt}")
 }
 
-fn reader_of(started: &StartedAs) -> Box<dyn OutputReader + Send> {
+/// A reader for the output of a run that was started like this.
+pub(crate) fn reader_of(started: &StartedAs) -> Box<dyn OutputReader + Send> {
     agents::adapter(started.adapter).reader(started)
+}
+
+/// Passes on what an output says, in order, a piece at a time.
+pub(crate) fn read_output(
+    mut output: impl io::Read,
+    mut reader: Box<dyn OutputReader + Send>,
+    mut each: impl FnMut(Vec<Said>),
+) -> io::Result<()> {
+    let mut piece = vec![0; PIECE];
+    let mut said = Vec::new();
+    loop {
+        let count = match output.read(&mut piece) {
+            Ok(0) => break,
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        reader.push(&piece[..count], &mut said);
+        each(std::mem::take(&mut said));
+    }
+    reader.finish(&mut said);
+    each(said);
+    Ok(())
+}
+
+/// Whether a run has written any output: without, its program may have been killed before it read
+/// its prompt. What cannot be looked up counts as output.
+pub(crate) fn has_output(runs: &Path, run: &RunId) -> bool {
+    let output = RunDir::open(runs, run.as_str())
+        .map_err(io::Error::other)
+        .and_then(|dir| fs::symlink_metadata(dir.stdout()));
+    match output {
+        Ok(output) => output.len() > 0,
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    }
 }
 
 /// What a run's directory says about its launch.
@@ -111,7 +148,8 @@ pub(crate) fn whole_prompt(dir: &Path) -> io::Result<String> {
     }
 }
 
-pub(super) fn is_transient(error: &io::Error) -> bool {
+/// Whether an error says nothing about what a file holds.
+pub(crate) fn is_transient(error: &io::Error) -> bool {
     use io::ErrorKind::{InvalidData, IsADirectory, NotADirectory, NotFound, PermissionDenied};
     !matches!(
         error.kind(),
@@ -138,7 +176,7 @@ pub(crate) fn transcript(dir: &Path) -> io::Result<Option<Transcript>> {
 }
 
 /// How the run in this directory was started, by its file.
-fn started_as(dir: &Path) -> io::Result<StartedAs> {
+pub(crate) fn started_as(dir: &Path) -> io::Result<StartedAs> {
     let text = text(&dir.join(STARTED_AS), STARTED_AS_MAX)?;
     serde_json::from_str(&text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }

@@ -1,9 +1,10 @@
 //! Runs of agents, quality commands and hooks. Called by `effects::dispatch`.
 //!
 //! `run` prepares, launches or adopts a run. `launch` specifies its process (`prepared`):
-//! `agent_process` an agent's, with the prompt from `prompt_inputs`, and `script` any other.
-//! `launch_record` keeps how an agent was launched; `recalled_launch` finds that after a restart.
-//! `shown_memory` reports what a prompt shows of the memory.
+//! `agent_process` an agent's, with the prompt from `prompt_inputs`, `lone` that of an
+//! agent without an idea, and `script` any other. `launch_record` keeps how an agent was launched;
+//! `recalled_launch` finds that after a restart. `shown_memory` reports what a prompt shows of the
+//! memory.
 //! `follow` waits for the end while `output_reader` parses the output; `end_diagnosis` explains a
 //! failure, and `failure_fingerprint` tells whether it is the same as the last one.
 //! Invariant: a repeated call gives the same report.
@@ -14,10 +15,11 @@ pub(super) mod failure_fingerprint;
 pub(super) mod follow;
 pub(super) mod launch;
 pub(super) mod launch_record;
+mod lone;
 pub(super) mod output_reader;
 pub(super) mod prepared;
 pub(super) mod prompt_inputs;
 pub(super) mod recalled_launch;
 pub(super) mod run;
 pub(super) mod script;
-mod shown_memory;
+pub(super) mod shown_memory;

@@ -33,7 +33,10 @@ pub(crate) async fn recall(
     run: &RunId,
     purpose: &Purpose,
 ) -> Result<Option<LaunchRecord>, JoinError> {
-    let Purpose::Iteration { profile, .. } = purpose else {
+    let (Purpose::Iteration { profile, .. }
+    | Purpose::Synthesis { profile, .. }
+    | Purpose::Replay { profile, .. }) = purpose
+    else {
         return Ok(None);
     };
     let run_dir = dir.clone();

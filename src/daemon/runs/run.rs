@@ -20,9 +20,10 @@ use crate::crash;
 use crate::daemon::actor::handle::Handle;
 use crate::daemon::effects::context::DriverContext;
 use crate::daemon::effects::failure::kind_of;
-use crate::domain::effect;
+use crate::daemon::memory::tally::Reading;
+use crate::domain::effect::{self, Purpose};
 use crate::domain::ids::RunId;
-use crate::domain::observation::{RunEnd, RunEndKind};
+use crate::domain::observation::{Observation, RunEnd, RunEndKind};
 use crate::domain::outcome::{Failure, FailureKind, StopDelivered};
 use crate::domain::state::State;
 use crate::process::{
@@ -118,6 +119,7 @@ async fn carry_out(
         EndDiagnosis::DiskFull => return Err(disk_full(run).into()),
     };
     crash::point("run.over");
+    report_reading(handle, run, purpose).await;
     let after = launch::after_iteration(context, handle, purpose).await;
     let conclusion = match record.zip(reader) {
         Some((record, reader)) => follow::conclude(dir, record, reader, &end.how).await?,
@@ -133,6 +135,22 @@ async fn carry_out(
         session: conclusion.session,
         ..end
     })
+}
+
+/// Reports what an iteration read of the memory. What it read under an earlier daemon is lost.
+async fn report_reading(handle: &Handle, run: &RunId, purpose: &Purpose) {
+    if !matches!(purpose, Purpose::Iteration { .. }) {
+        return;
+    }
+    let Reading { items, by_tool } = handle.tally().take(run);
+    let run = run.clone();
+    handle
+        .observe(Observation::MemoryRead {
+            run,
+            items,
+            by_tool,
+        })
+        .await;
 }
 
 fn disk_full(run: &RunId) -> Failure {

@@ -5,6 +5,7 @@
 //! say counts as not told.
 
 use std::io;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
@@ -48,6 +49,16 @@ impl ShownMemory {
     pub(super) fn held(self, held: bool) -> Self {
         Self { held, ..self }
     }
+}
+
+/// What the prompt of the run in this directory shows.
+///
+/// # Errors
+/// The file cannot be read, or is not as it was written.
+pub(crate) fn read(dir: &Path) -> io::Result<Vec<ShownItem>> {
+    let text = launch_record::text(&dir.join(SHOWN_MEMORY), MAX_BYTES)?;
+    let shown: ShownMemory = serde_json::from_str(&text)?;
+    Ok(shown.items)
 }
 
 /// Reports what the prompt of an agent's run shows, unless the log has it.

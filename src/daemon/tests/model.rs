@@ -281,7 +281,9 @@ impl Model {
             Effect::Run(effect::Run { purpose, .. }) => match purpose {
                 Purpose::Iteration { agent, .. } | Purpose::Gate { agent, .. } => of(agent),
                 Purpose::Verify { idea, .. } => Some(idea.clone()),
-                Purpose::Baseline { .. } => None,
+                Purpose::Baseline { .. } | Purpose::Synthesis { .. } | Purpose::Replay { .. } => {
+                    None
+                }
                 Purpose::Setup { tree, .. } => match tree {
                     SetupTree::Worktree { agent } => of(agent),
                     SetupTree::Merged { idea } => Some(idea.clone()),

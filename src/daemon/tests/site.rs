@@ -172,6 +172,7 @@ impl Alive {
             inbox: sender,
             published: Arc::new(RwLock::new(published)),
             seq: seen,
+            tally: Arc::default(),
         };
         let drivers = MadeUp::default();
         let actor = Actor::new(

@@ -41,7 +41,28 @@ pub fn work_left(state: &State) -> Rest {
     if owed || !state.outbox.values().all(Effect::is_notice) {
         return Rest::Busy;
     }
-    ideas_left(state)
+    match (replay_left(state), ideas_left(state)) {
+        (Rest::Busy, _) | (_, Rest::Busy) => Rest::Busy,
+        (Rest::NeedsPerson, _) | (_, Rest::NeedsPerson) => Rest::NeedsPerson,
+        (Rest::Idle, Rest::Idle) => Rest::Idle,
+    }
+}
+
+/// [`rest`] of the replay alone: one that waits begins only while the swarm runs.
+fn replay_left(state: &State) -> Rest {
+    let Some(replay) = &state.records.replay else {
+        return Rest::Idle;
+    };
+    let running = matches!(
+        state.swarm.phase,
+        SwarmPhase::Running | SwarmPhase::Recovering
+    );
+    let held = is_held_for_person(state, |_| &replay.profile);
+    if replay.waits() && (!running || held) {
+        Rest::NeedsPerson
+    } else {
+        Rest::Busy
+    }
 }
 
 /// [`rest`] of the ideas alone: hooks and cleanup do not count.

@@ -10,7 +10,9 @@ use super::attempt::iterations::{begin_iterations, has_another, request_iteratio
 use super::attempt::outcomes::end_asked;
 use super::decision::{End, Plan};
 use super::merge::{queue, review};
-use super::{attention, baseline, budget, checkpoints, hooks, memory, redirect, rollback, setup};
+use super::{
+    attention, baseline, budget, checkpoints, hooks, memory, records, redirect, rollback, setup,
+};
 use crate::domain::effect::{self, Effect, Purpose, SetupTree};
 use crate::domain::event::{Event, GateStarted, MergeQueued, PauseSet, RunEnded};
 use crate::domain::ids::{AgentId, RunId};
@@ -39,7 +41,7 @@ pub fn advance(state: &State, now: Timestamp) -> Vec<Event> {
         }
         return plan.events;
     }
-    let steps: [fn(&mut Plan<'_>, &Settings); 24] = [
+    let steps: [fn(&mut Plan<'_>, &Settings); 27] = [
         change_phase,
         tidy_up,
         end_attempts,
@@ -61,10 +63,14 @@ pub fn advance(state: &State, now: Timestamp) -> Vec<Event> {
         queue::land,
         queue::settle,
         budget::watch,
+        records::replay::judge_due,
+        // Before new attempts: a person waits for it.
+        records::replay::begin_due,
         claim::reserved,
         begin_iterations,
         claim::next,
-        expire_notes,
+        memory::synthesis::begin_due,
+        tidy_memory,
         // What needs a person only until the next step is nobody's business.
         attention::tell,
         attention::watch_night,
@@ -114,8 +120,9 @@ pub fn next_deadline(state: &State, now: Timestamp) -> Option<Timestamp> {
         .min()
 }
 
-fn expire_notes(plan: &mut Plan<'_>, _: &Settings) {
+fn tidy_memory(plan: &mut Plan<'_>, settings: &Settings) {
     memory::expire(plan);
+    memory::compact_if_full(plan, settings);
 }
 
 /// Whether the swarm's phase lets a daemon act.

@@ -9,11 +9,10 @@
 
 use super::attempt::claim;
 use super::attempt::iterations::may_start;
-use super::attempt::run_end::{failure_of, is_stopped, run_ended};
+use super::attempt::run_end::{failure_of, is_stopped, killed_too_often, run_ended};
 use super::decision::{End, Plan, shorten};
 use super::environment_faults::broken_commands::{CheckCommand, CommandKind};
 use super::environment_faults::{hold_for, nobodys_fault};
-use super::merge::outcomes::LOST_RUNS;
 use super::merge::queue;
 use super::setup;
 use crate::domain::effect::{self, Effect, Purpose, SetupTree};
@@ -193,13 +192,13 @@ pub(super) fn command_over(
     if let Some(fault) = outcome.as_ref().err().and_then(nobodys_fault) {
         return hold_for(plan, fault);
     }
+    if let Some(how) = killed_too_often(state, &end.how, baseline.lost_runs) {
+        let how = format!("its runner {how}");
+        return failed(plan, check, run, command.command, (how, None));
+    }
     match failure_of(&end.how) {
         None if matches!(end.how, RunEndKind::Exited { .. }) => {
             passed(plan, check, command, settings);
-        }
-        None if end.how == RunEndKind::Lost && baseline.lost_runs + 1 >= LOST_RUNS => {
-            let how = format!("its runner was killed {LOST_RUNS} times in a row");
-            failed(plan, check, run, command.command, (how, None));
         }
         Some(how) if !is_stopped(state, run, &end.how) => {
             failed(plan, check, run, command.command, (how, end.last_words));

@@ -396,7 +396,7 @@ fn check_after(state: &State, after: &[IdeaId]) -> Result<(), Rejection> {
     Ok(())
 }
 
-fn check_profile(state: &State, profile: Option<&ProfileName>) -> Result<(), Rejection> {
+pub(super) fn check_profile(state: &State, profile: Option<&ProfileName>) -> Result<(), Rejection> {
     let (Some(name), Some(settings)) = (profile, &state.settings) else {
         return Ok(());
     };

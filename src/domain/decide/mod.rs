@@ -18,10 +18,12 @@ pub(crate) mod hooks;
 mod ideas;
 mod memory;
 mod merge;
+mod records;
 mod redirect;
 mod rollback;
 mod setup;
 mod swarm;
+pub mod transfer;
 mod undo;
 
 pub use checkpoints::unknown as unknown_checkpoint;
@@ -84,10 +86,10 @@ struct OperationPlace {
     about: usize,
 }
 
-/// The first event is the decision; later ones follow from it. Of several retractions the last one
-/// counts: after a torn log, the repeated request takes back the rest.
+/// The first event is the decision; later ones follow from it. Of several retractions or
+/// compactions the last one counts: after a torn log, the repeated request does the rest.
 fn place_of_operation(events: &[Event]) -> Option<OperationPlace> {
-    if let Some(Event::MemoryRetracted(_)) = events.last() {
+    if let Some(Event::MemoryRetracted(_) | Event::MemoryCompacted(_)) = events.last() {
         let last = events.len() - 1;
         return Some(OperationPlace {
             before: last,
@@ -112,8 +114,22 @@ fn carry_out(
     by: &Author,
     command: &Command,
 ) -> Result<Option<String>, Rejection> {
+    transfer::refuse_moved(plan.state)?;
     if let Command::Memory(command) = command {
         return memory::command(plan, by, command);
+    }
+    if let Command::ReplayRecord {
+        of,
+        sha256,
+        profile,
+    } = command
+    {
+        let asked = records::replay::Asked {
+            of,
+            sha256,
+            profile,
+        };
+        return records::replay::ask(plan, by, &asked).map(Some);
     }
     carry_out_other(plan, command)?;
     let added = plan.events.iter().find_map(Event::added_idea);
@@ -122,8 +138,8 @@ fn carry_out(
 
 fn carry_out_other(plan: &mut Plan<'_>, command: &Command) -> Result<(), Rejection> {
     match command {
-        // `carry_out` has carried it out.
-        Command::Memory(_) => {}
+        // `carry_out` has carried them out.
+        Command::Memory(_) | Command::ReplayRecord { .. } => {}
         Command::AddIdea(new) => ideas::add(plan, new)?,
         Command::EditIdea { id, edit } => ideas::edit(plan, id, edit)?,
         Command::RetryIdea { id } => ideas::retry(plan, id)?,
@@ -137,6 +153,7 @@ fn carry_out_other(plan: &mut Plan<'_>, command: &Command) -> Result<(), Rejecti
             idea,
             new_worktree,
         } => redirect::request(plan, id, idea, *new_worktree, None)?,
+        Command::ImportAgent(import) => transfer::agent::import(plan, import)?,
         Command::SayToAgent { id, text } => agents::say(plan, id, text)?,
         Command::Pause { reason } => swarm::pause(plan, reason.as_deref())?,
         Command::Resume => swarm::resume(plan)?,
@@ -195,6 +212,15 @@ pub fn observation(state: &State, seen: &Observation, now: Timestamp) -> Vec<Eve
             fresh,
             held,
         } => memory::shown(&mut plan, run, items, *fresh, *held),
+        Observation::MemoryRead {
+            run,
+            items,
+            by_tool,
+        } => memory::read(&mut plan, run, items, *by_tool),
+        Observation::IterationRecorded { run, recorded } => {
+            records::recorded(&mut plan, run, recorded);
+        }
+        Observation::RecordsOld { before } => records::expire(&mut plan, *before),
         Observation::Trouble { key, message } => plan.warn(key, message),
         Observation::TroubleOver { key } => plan.clear_warning(key),
         Observation::Tick => {}
@@ -266,6 +292,7 @@ fn follow(plan: &mut Plan<'_>, effect: &Effect, ended: Ended) -> Option<String> 
         Effect::MoveTarget(it) => ended.to(rollback::moved, plan, it),
         Effect::ArchiveInbox(it) => ended.to(archived, plan, it),
         Effect::Notify(it) => ended.to(attention::notified, plan, it),
+        Effect::JudgeReplay(it) => ended.to(records::replay::judged, plan, it),
     }
 }
 
@@ -302,6 +329,17 @@ fn run_over(plan: &mut Plan<'_>, effect: &effect::Run, outcome: Result<RunEnd, F
             command,
         } => setup::command_over(plan, effect, (tree, *index, command), &outcome),
         Purpose::Hook { hook, seq, .. } => hooks::call_over(plan, *hook, *seq, run, &outcome),
+        Purpose::Synthesis { profile, up_to } => {
+            let run = memory::synthesis::Run {
+                id: run,
+                profile,
+                up_to: *up_to,
+            };
+            memory::synthesis::over(plan, &run, &outcome);
+        }
+        Purpose::Replay { profile, .. } => {
+            records::replay::over(plan, (run, profile), &outcome);
+        }
     }
     plan.clear_warning(&stop_key(run));
 }

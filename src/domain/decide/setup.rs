@@ -7,13 +7,12 @@
 //! worktree after its first iteration it is a failed check.
 
 use super::attempt::outcomes;
-use super::attempt::run_end::{failure_of, is_stopped, run_ended};
+use super::attempt::run_end::{failure_of, is_stopped, killed_too_often, run_ended};
 use super::baseline;
 use super::decision::{End, Plan, shorten};
 use super::environment_faults::broken_commands::{self, CheckCommand, CheckedTree, CommandKind};
 use super::environment_faults::{nobodys_fault, release};
 use super::merge;
-use super::merge::outcomes::LOST_RUNS;
 use super::swarm;
 use crate::domain::effect::{self, Purpose, SetupTree};
 use crate::domain::event::{SetupPassed, SetupStarted};
@@ -170,14 +169,13 @@ fn before_work(
     } else {
         due.tries_after(&end.how)
     };
+    if let Some(how) = killed_too_often(plan.state, &end.how, attempt.lost_runs) {
+        return hold(plan, agent, command, &format!("its runner {how}"), None);
+    }
     let stopped = is_stopped(plan.state, run, &end.how);
     match failure_of(&end.how) {
         None if matches!(end.how, RunEndKind::Exited { .. }) => {
             passed(plan, agent, command, settings);
-        }
-        None if end.how == RunEndKind::Lost && attempt.lost_runs + 1 >= LOST_RUNS => {
-            let how = format!("its runner was killed {LOST_RUNS} times in a row");
-            hold(plan, agent, command, &how, None);
         }
         Some(how) if !stopped => {
             failed(plan, agent, attempt, command, (&end, &how, tries));

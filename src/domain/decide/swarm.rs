@@ -17,6 +17,7 @@ use crate::domain::rejection::Rejection;
 use crate::domain::settings::{Mode, Settings};
 use crate::domain::state::Counters;
 use crate::domain::state::provider::HoldKind;
+use crate::domain::warning::WarningKind;
 
 pub(super) fn started(plan: &mut Plan<'_>, version: &str, counters: Option<Counters>) {
     plan.emit(DaemonStarted {
@@ -33,6 +34,8 @@ pub(super) fn started(plan: &mut Plan<'_>, version: &str, counters: Option<Count
     });
     commands::look_again(plan);
     baseline::check_again(plan);
+    // Records that are owed are tried again at once.
+    plan.clear_warning(WarningKind::Records.only());
 }
 
 pub(super) fn recovered(plan: &mut Plan<'_>) {

@@ -16,6 +16,10 @@ pub struct BuildMerge {
     pub source: Oid,
     /// Commit where the attempt started.
     pub base: Oid,
+    /// Tips of the target that rollbacks took back. What the branch has of them, for example from
+    /// its resolver's merge, is not its own work.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rolled_back: Vec<Oid>,
     /// Branch to merge into.
     pub target: String,
     /// Last known commit of the target; if it is no longer in the history, the target was

@@ -4,11 +4,12 @@
 //! Invariant: after a restart the whole outbox is dispatched again, so delivery is at least once.
 //! Each variant says how its driver detects that it is already done. `decide` requests effects,
 //! `daemon` carries them out. One file per family: `work`, `merge`, `checkpoint`,
-//! `notify`.
+//! `notify`, `replay`.
 
 mod checkpoint;
 mod merge;
 mod notify;
+mod replay;
 mod work;
 
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,7 @@ use crate::domain::ids::{AgentId, IdeaId, Oid, ProfileName, RunId};
 pub use checkpoint::*;
 pub use merge::*;
 pub use notify::*;
+pub use replay::*;
 pub use work::*;
 
 /// Something to do outside the log, once.
@@ -83,6 +85,9 @@ pub enum Effect {
     /// Send a notice to the webhook, with its event's number as its id. Already done: the state no
     /// longer has the notice. A repeated call sends the same id.
     Notify(Notify),
+    /// Compare a replay with its record, write what that says beside the record, and remove the
+    /// replay's worktree. Already done: the file beside the record names this run.
+    JudgeReplay(JudgeReplay),
 }
 
 /// A landing, which proves that the branch may be deleted.
@@ -106,7 +111,10 @@ impl Effect {
                     SetupTree::Merged { .. } | SetupTree::Target => true,
                     SetupTree::Worktree { .. } => false,
                 },
-                Purpose::Iteration { .. } | Purpose::Gate { .. } => false,
+                Purpose::Iteration { .. }
+                | Purpose::Gate { .. }
+                | Purpose::Synthesis { .. }
+                | Purpose::Replay { .. } => false,
             },
             Self::BuildMerge(_)
             | Self::PrepareVerify(_)
@@ -124,7 +132,8 @@ impl Effect {
             | Self::DeleteCheckpoint(_)
             | Self::CheckRollback(_)
             | Self::ArchiveInbox(_)
-            | Self::Notify(_) => false,
+            | Self::Notify(_)
+            | Self::JudgeReplay(_) => false,
         }
     }
 
@@ -148,7 +157,8 @@ impl Effect {
             | Self::CheckRollback(_)
             | Self::MoveTarget(_)
             | Self::ArchiveInbox(_)
-            | Self::Notify(_) => None,
+            | Self::Notify(_)
+            | Self::JudgeReplay(_) => None,
         }
     }
 
@@ -173,7 +183,8 @@ impl Effect {
             | Self::CheckRollback(_)
             | Self::MoveTarget(_)
             | Self::ArchiveInbox(_)
-            | Self::Notify(_) => None,
+            | Self::Notify(_)
+            | Self::JudgeReplay(_) => None,
         }
     }
 
@@ -219,7 +230,8 @@ impl Effect {
             | Self::CheckRollback(_)
             | Self::MoveTarget(_)
             | Self::ArchiveInbox(_)
-            | Self::Notify(_) => false,
+            | Self::Notify(_)
+            | Self::JudgeReplay(_) => false,
         }
     }
 
@@ -233,7 +245,9 @@ impl Effect {
             Self::Run(run) => match &run.purpose {
                 Purpose::Iteration { agent, .. } | Purpose::Gate { agent, .. } => agent == of,
                 Purpose::Verify { idea, .. } => idea == at,
-                Purpose::Baseline { .. } => false,
+                Purpose::Baseline { .. } | Purpose::Synthesis { .. } | Purpose::Replay { .. } => {
+                    false
+                }
                 Purpose::Setup { tree, .. } => match tree {
                     SetupTree::Worktree { agent } => agent == of,
                     SetupTree::Merged { idea } => idea == at,
@@ -256,7 +270,8 @@ impl Effect {
             | Self::DeleteCheckpoint(_)
             | Self::CheckRollback(_)
             | Self::MoveTarget(_)
-            | Self::Notify(_) => false,
+            | Self::Notify(_)
+            | Self::JudgeReplay(_) => false,
         }
     }
 }
@@ -350,6 +365,23 @@ pub enum Purpose {
         /// Idea whose landing the hook can hold.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         idea: Option<IdeaId>,
+    },
+    /// One invocation of an agent's CLI that makes facts of new learnings, in an empty folder.
+    Synthesis {
+        /// Profile that it runs under.
+        profile: ProfileName,
+        /// Number of the last learning that it reads.
+        up_to: u64,
+    },
+    /// One invocation of an agent's CLI that repeats a recorded iteration, in a worktree of its
+    /// own. It never lands.
+    Replay {
+        /// Profile that it runs under.
+        profile: ProfileName,
+        /// Run of the recorded iteration.
+        of: RunId,
+        /// SHA-256 of the record's file, in hex.
+        sha256: String,
     },
 }
 

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::{AgentId, ProfileName, RunId};
-use crate::domain::memory::{Evidence, FactKey, NoteKey};
+use crate::domain::memory::{Evidence, FactKey, LearningRange, NoteKey, OldHistory};
 use crate::domain::request::{Author, OperationId};
 use crate::domain::time::Timestamp;
 
@@ -171,7 +171,43 @@ pub struct MemoryShown {
     pub held: bool,
 }
 
-/// A part of the memory as it was shown.
+/// What the iteration of an agent read by itself, beyond its prompt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MemoryRead {
+    pub agent: AgentId,
+    pub run: RunId,
+    /// The facts that it looked up and what its searches found, first reading first; at most
+    /// [`MAX_READ`](crate::domain::memory::MAX_READ).
+    pub items: Vec<ShownItem>,
+    /// How often it read what.
+    pub by_tool: ReadCounts,
+}
+
+/// How often something was read, by the command or tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ReadCounts {
+    /// The list of all facts.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub board: u32,
+    /// One fact.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub fact: u32,
+    /// Searches.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub search: u32,
+    /// The log of the memory.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub log: u32,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // the form that serde asks for
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+/// A part of the memory as it was shown or read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShownItem {
@@ -180,4 +216,31 @@ pub struct ShownItem {
     pub reference: String,
     /// Version of the fact; 1 for a learning, 0 for what was shown as retracted.
     pub version: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MemoryCompacted {
+    /// The last event before: up to it the log has all that was dropped.
+    pub up_to: u64,
+    /// Learnings that the state no longer has, by their numbers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub learnings: Vec<LearningRange>,
+    /// Facts whose oldest earlier values the state no longer has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub history: Vec<OldHistory>,
+    /// Who asked for it; absent if the state had twice as many learnings as `memory.window`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Author>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Synthesised {
+    pub run: RunId,
+    /// Number of the last learning that it was to read.
+    pub up_to: u64,
+    /// Whether it failed, so that they still wait for the next run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub failed: bool,
 }

@@ -11,13 +11,14 @@ mod baseline;
 mod checkpoint;
 mod hook;
 mod idea;
+mod intervention;
 mod memory;
 mod merge;
 mod provider;
-mod redirect;
+mod records;
 mod setup;
 mod swarm;
-mod undo;
+mod transfer;
 
 use serde::{Deserialize, Serialize};
 
@@ -31,13 +32,14 @@ pub use baseline::*;
 pub use checkpoint::*;
 pub use hook::*;
 pub use idea::*;
+pub use intervention::*;
 pub use memory::*;
 pub use merge::*;
 pub use provider::*;
-pub use redirect::*;
+pub use records::*;
 pub use setup::*;
 pub use swarm::*;
-pub use undo::*;
+pub use transfer::*;
 
 /// A journaled fact. The documentation of the variants is the reference page of events.
 #[derive(
@@ -258,6 +260,20 @@ pub enum Event {
     NotesDropped(NotesDropped),
     /// A prompt showed these parts of the memory.
     MemoryShown(MemoryShown),
+    /// An iteration read these parts of the memory by itself.
+    MemoryRead(MemoryRead),
+    /// Old learnings and values of facts were dropped from the state; the log keeps them.
+    MemoryCompacted(MemoryCompacted),
+    /// A synthesis is over: its run has read the learnings up to this one, or has failed.
+    Synthesised(Synthesised),
+    /// The provenance record of an iteration was written, or cannot be.
+    IterationRecorded(IterationRecorded),
+    /// Old provenance records may be deleted.
+    RecordsExpired(RecordsExpired),
+    /// Somebody asked to replay a recorded iteration.
+    ReplayAsked(ReplayAsked),
+    /// A replay was compared with its record, or could not be.
+    ReplayJudged(ReplayJudged),
     /// The next event carries out a request with an operation id. This event comes first, so that a
     /// torn log cannot contain the other without it.
     CommandTaken(CommandTaken),
@@ -289,6 +305,19 @@ pub enum Event {
     /// After a repair the log starts here; a file beside it contains the whole state after this
     /// record.
     StateRestored(StateRestored),
+
+    /// The swarm was imported from an archive: the events before this one are the archive's.
+    /// Nothing is under way, and nothing of the other machine is trusted.
+    SwarmImported(SwarmImported),
+    /// An idea continues from work that came with the archive.
+    WorkImported(WorkImported),
+    /// The swarm has moved away in an archive: nothing changes here until it is reclaimed.
+    SwarmMoved(SwarmMoved),
+    /// A person reclaimed the swarm: it works here again.
+    SwarmReclaimed(SwarmReclaimed),
+    /// The state of an agent was imported: the first prompt of each further attempt at this idea
+    /// says what that agent did. A new idea names it in its `ideaAdded` too.
+    AgentImported(AgentImported),
 }
 
 impl Event {

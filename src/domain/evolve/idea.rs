@@ -1,6 +1,6 @@
 //! Folds events about ideas.
 
-use super::baseline;
+use super::{baseline, transfer};
 use crate::domain::command::IdeaEdit;
 use crate::domain::event::{
     IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried,
@@ -41,7 +41,7 @@ pub(super) fn add(state: &mut State, at: Timestamp, added: &IdeaAdded) {
     let new = &added.idea;
     state.counters.ideas += 1;
     state.owed.inbox.extend(new.inbox.clone());
-    let idea = Idea {
+    let mut idea = Idea {
         status: IdeaStatus::Pending,
         text: new.text.as_str().into(),
         after: new.after.clone(),
@@ -56,6 +56,7 @@ pub(super) fn add(state: &mut State, at: Timestamp, added: &IdeaAdded) {
         attempts: 0,
         not_before: None,
         kept: None,
+        imported: None,
         reserved: None,
         commit: None,
         last_error: None,
@@ -65,6 +66,9 @@ pub(super) fn add(state: &mut State, at: Timestamp, added: &IdeaAdded) {
         created_at: at,
         updated_at: at,
     };
+    if let Some(imported) = &new.imported {
+        transfer::go_on_from(&mut idea, imported);
+    }
     state.ideas.insert(added.id.clone(), idea);
 }
 
@@ -103,6 +107,10 @@ fn apply(idea: &mut Idea, edit: &IdeaEdit) {
 
 pub(super) fn retry(state: &mut State, at: Timestamp, retried: &IdeaRetried) {
     with_idea(state, &retried.id, at, |idea| {
+        // A cancelled idea starts from scratch.
+        if idea.status == IdeaStatus::Cancelled {
+            idea.imported = None;
+        }
         idea.status = IdeaStatus::Pending;
         idea.used_before = idea.used;
         idea.retry_count = 0;

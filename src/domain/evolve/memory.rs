@@ -1,9 +1,10 @@
 //! Folds events about the memory that agents share.
 
-use super::attempt::with_attempt;
+use super::attempt::{count_lost, with_attempt};
 use crate::domain::event::{
     ClaimEffect, Claimed, FactConfirmed, FactDisputed, FactPinned, FactWritten, Learned,
-    MemoryRetracted, MemoryShown, NotePut, NotesDropped, RivalClaim,
+    MemoryCompacted, MemoryRead, MemoryRetracted, MemoryShown, NotePut, NotesDropped, RivalClaim,
+    RunEnded, Synthesised,
 };
 use crate::domain::memory::{
     Evidence, Fact, FactKey, Learning, NewValue, Note, Retraction, Rival, Sources,
@@ -66,6 +67,11 @@ fn reported_by(state: &State, learned: &Learned) -> Evidence {
 
 /// Counts what a run has written.
 fn count_write(state: &mut State, author: &Author) {
+    if let Author::Synthesis { run } = author {
+        let synthesis = &mut state.synthesis;
+        synthesis.writes = synthesis.writes_of(run) + 1;
+        synthesis.writer = Some(run.clone());
+    }
     let (Some(agent), Some(run)) = (author.agent(), author.run()) else {
         return;
     };
@@ -226,4 +232,40 @@ pub(super) fn show(state: &mut State, at: Timestamp, shown: &MemoryShown) {
         let items = items.map(|item| (item.reference.clone(), item.version));
         attempt.memory.shown.extend(items);
     });
+}
+
+pub(super) fn read(state: &mut State, read: &MemoryRead) {
+    with_attempt(state, &read.agent, |attempt| {
+        attempt.memory.read_by = Some(read.run.clone());
+    });
+}
+
+pub(super) fn compact(state: &mut State, compacted: &MemoryCompacted) {
+    let learnings = state.learnings.forget(&compacted.learnings);
+    for old in &compacted.history {
+        state
+            .facts
+            .change(&old.key, |fact| fact.forget_history(old.entries));
+    }
+    state
+        .compacted
+        .add(state.seq, learnings, &compacted.learnings);
+}
+
+pub(super) fn synthesise(state: &mut State, synthesised: &Synthesised) {
+    let newest = state.counters.learnings;
+    let synthesis = &mut state.synthesis;
+    if synthesised.failed {
+        synthesis.after = newest;
+    } else {
+        synthesis.up_to = synthesis.up_to.max(synthesised.up_to);
+        synthesis.after = synthesis.up_to;
+    }
+    synthesis.lost_runs = 0;
+}
+
+pub(super) fn end_run(state: &mut State, ended: &RunEnded) {
+    if state.synthesis_run() == Some(&ended.run) {
+        count_lost(&mut state.synthesis.lost_runs, &ended.end);
+    }
 }

@@ -6,7 +6,6 @@
 //! rules) changes only `seq`. The actor and every replay call it.
 
 mod attempt;
-mod attempt_end;
 mod attention;
 mod baseline;
 mod checkpoint;
@@ -15,9 +14,11 @@ mod idea;
 mod memory;
 mod merge;
 mod provider;
+mod records;
 mod redirect;
 mod setup;
 mod swarm;
+mod transfer;
 mod undo;
 
 use super::event::Event;
@@ -66,6 +67,11 @@ fn fold(state: &mut State, at: Timestamp, event: &Event) {
         Event::EffectRequested(requested) => swarm::request(state, requested),
         Event::EffectFinished(finished) => swarm::finish(state, finished),
         Event::StateRepaired(repaired) => swarm::repair(state, at, repaired),
+        Event::SwarmImported(imported) => transfer::import(state, at, imported),
+        Event::WorkImported(work) => transfer::import_work(state, at, work),
+        Event::SwarmMoved(moved) => transfer::move_away(state, moved),
+        Event::SwarmReclaimed(_) => state.swarm.moved = None,
+        Event::AgentImported(imported) => transfer::import_agent(state, at, imported),
 
         Event::SetupStarted(started) => setup::start(state, at, started),
         Event::SetupPassed(passed) => setup::pass(state, passed),
@@ -94,7 +100,7 @@ fn fold(state: &mut State, at: Timestamp, event: &Event) {
         Event::TaskSet(set) => attempt::set_task(state, set),
         Event::MessageQueued(queued) => attempt::queue_message(state, at, queued),
         Event::EndingAsked(asked) => attempt::ask_end(state, asked),
-        Event::AttemptEnded(ended) => attempt_end::end(state, at, ended),
+        Event::AttemptEnded(ended) => attempt::end::end(state, at, ended),
         Event::AgentRedirected(redirected) => redirect::begin(state, at, redirected),
         Event::WorkSaved(saved) => redirect::save(state, saved),
 
@@ -157,6 +163,13 @@ fn fold(state: &mut State, at: Timestamp, event: &Event) {
         Event::NotePut(put) => memory::put_note(state, at, put),
         Event::NotesDropped(dropped) => memory::drop_notes(state, dropped),
         Event::MemoryShown(shown) => memory::show(state, at, shown),
+        Event::MemoryRead(read) => memory::read(state, read),
+        Event::MemoryCompacted(compacted) => memory::compact(state, compacted),
+        Event::Synthesised(synthesised) => memory::synthesise(state, synthesised),
+        Event::IterationRecorded(recorded) => records::record(state, recorded),
+        Event::RecordsExpired(expired) => records::expire(state, expired),
+        Event::ReplayAsked(asked) => records::ask_replay(state, at, asked),
+        Event::ReplayJudged(_) => state.records.replay = None,
         Event::CommandTaken(taken) => state.operations.announce(taken, at),
 
         Event::NeedArose(arose) => attention::arise(state, at, arose),

@@ -1,7 +1,7 @@
 //! Folds what agents share and use: accounts, conversations, tokens and money.
 //!
 //! Invariant: a run's usage is added once, when it ends, to its attempt, its idea and its day
-//! alike.
+//! alike. A synthesis or replay has neither attempt nor idea, but a sum of its own.
 
 use super::attempt::with_attempt;
 use super::idea::with_idea;
@@ -117,6 +117,18 @@ pub(super) fn run_over(state: &mut State, at: Timestamp, run: &RunId, end: &RunE
             hold.tried_by = None;
         }
     }
+    if state.synthesis_run() == Some(run) {
+        if let Some(bill) = &end.bill {
+            state.synthesis.used.add(bill);
+        }
+        return use_up(state, at, end);
+    }
+    if state.replay_run() == Some(run) {
+        if let Some(bill) = &end.bill {
+            state.records.replays_used.add(bill);
+        }
+        return use_up(state, at, end);
+    }
     let of_run = |(_, attempt): &(&AgentId, &Attempt)| attempt.run.as_ref() == Some(run);
     let Some((agent, idea)) = state
         .agents
@@ -141,6 +153,14 @@ pub(super) fn run_over(state: &mut State, at: Timestamp, run: &RunId, end: &RunE
     };
     with_attempt(state, &agent, |attempt| attempt.used.add(bill));
     with_idea(state, &idea, at, |idea| idea.used.add(bill));
+    use_up(state, at, end);
+}
+
+/// Adds the usage of a run to its day.
+fn use_up(state: &mut State, at: Timestamp, end: &RunEnd) {
+    let Some(bill) = &end.bill else {
+        return;
+    };
     let day = state.used.entry(at.day()).or_default();
     day.add(bill);
     while state.used.len() > DAYS_KEPT {

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use super::idea::{audit, is_done, unused, with_idea};
-use super::{attempt_end, baseline, setup};
+use super::{attempt, baseline, records, setup};
 use crate::domain::command::{InboxFile, TargetChoice};
-use crate::domain::effect::{self, Effect};
+use crate::domain::effect::{self, Effect, Purpose};
 use crate::domain::event::{
     AttemptEnded, DaemonStarted, EffectFinished, EffectRequested, ModeSet, PauseSet, PhaseChanged,
     SettingsLoaded, StateRepaired, TargetRewritten, TargetSeen, TargetSettled, WarningRaised,
@@ -157,6 +157,13 @@ pub(super) fn request(state: &mut State, requested: &EffectRequested) {
             Reason::BeforeAutopilot => state.swarm.autopilot_checkpoint = true,
             Reason::Manual | Reason::BeforeRollback => {}
         },
+        // No event before this one announces the run.
+        Effect::Run(run) if matches!(run.purpose, Purpose::Synthesis { .. }) => {
+            state.counters.runs += 1;
+        }
+        Effect::Run(run) if matches!(run.purpose, Purpose::Replay { .. }) => {
+            records::begin_replay(state, &run.run);
+        }
         Effect::PrepareWorktree(_)
         | Effect::Run(_)
         | Effect::Seal(_)
@@ -170,7 +177,8 @@ pub(super) fn request(state: &mut State, requested: &EffectRequested) {
         | Effect::DeleteCheckpoint(_)
         | Effect::CheckRollback(_)
         | Effect::MoveTarget(_)
-        | Effect::Notify(_) => {}
+        | Effect::Notify(_)
+        | Effect::JudgeReplay(_) => {}
     }
     state.outbox.insert(*id, effect.clone());
 }
@@ -211,7 +219,8 @@ fn tidying_failed(owed: &mut Owed, effect: Effect) {
         | Effect::DeleteCheckpoint(_)
         | Effect::CheckRollback(_)
         | Effect::MoveTarget(_)
-        | Effect::Notify(_) => {}
+        | Effect::Notify(_)
+        | Effect::JudgeReplay(_) => {}
     }
 }
 
@@ -241,7 +250,7 @@ fn find_landing(state: &mut State, at: Timestamp, id: &IdeaId, commit: &Oid) {
             not_before: None,
             keep_worktree: false,
         };
-        attempt_end::end(state, at, &ended);
+        attempt::end::end(state, at, &ended);
         for unused in &mut state.owed.worktrees {
             if state
                 .ended

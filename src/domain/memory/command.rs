@@ -35,6 +35,13 @@ pub enum MemoryCommand {
     },
     /// Write or drop a note.
     PutNote(PutNote),
+    /// Drop what is old from the state.
+    Compact,
+    /// Start a run that makes facts of new learnings.
+    Synthesize {
+        /// Profile that it runs under; `None` for the configured one.
+        profile: Option<ProfileName>,
+    },
 }
 
 /// Something that a piece of evidence refers to.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Sources;
+use super::{Evidence, Sources};
 use crate::domain::ids::IdeaId;
 use crate::domain::request::Author;
 use crate::domain::state::{IdeaStatus, State};
@@ -19,12 +19,12 @@ const AGED: f64 = 0.5;
 const CONTRADICTED: f64 = 0.3;
 
 /// From 0 to 1: `1 - (1 - w1)(1 - w2)...` over the distinct ideas that support a value; a person
-/// counts 1.
+/// counts 1. The synthesis counts nothing: what it names does.
 pub fn confidence(state: &State, sources: &Sources, is_aged: bool, is_contradicted: bool) -> f64 {
     let mut weights: BTreeMap<Option<&IdeaId>, f64> = BTreeMap::new();
-    for evidence in &sources.kept {
-        let weight = weight(state, &evidence.author);
-        let known = weights.entry(evidence.author.idea()).or_default();
+    for author in sources.kept.iter().flat_map(Evidence::voices) {
+        let weight = weight(state, author);
+        let known = weights.entry(author.idea()).or_default();
         *known = known.max(weight);
     }
     let doubt: f64 = weights.values().map(|weight| 1.0 - weight).product();
@@ -35,7 +35,8 @@ pub fn confidence(state: &State, sources: &Sources, is_aged: bool, is_contradict
 
 /// The landed ideas among those that support a value.
 pub fn landed_ideas<'a>(state: &State, sources: &'a Sources) -> Vec<&'a IdeaId> {
-    let ideas = sources.kept.iter().filter_map(|it| it.author.idea());
+    let voices = sources.kept.iter().flat_map(Evidence::voices);
+    let ideas = voices.filter_map(Author::idea);
     let mut landed: Vec<&IdeaId> = ideas
         .filter(|id| status_of(state, id) == Some(IdeaStatus::Done))
         .collect();

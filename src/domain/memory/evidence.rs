@@ -34,6 +34,9 @@ pub struct Evidence {
     /// Seqs of the events that the author names as evidence; at most 16.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refs: Vec<u64>,
+    /// Who said what the synthesis names, at most 16: they count, and the synthesis does not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cited: Vec<Author>,
 }
 
 fn is_unset<T: Default + PartialEq>(value: &T) -> bool {
@@ -41,6 +44,18 @@ fn is_unset<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 impl Evidence {
+    /// Whose word it is: the author's, or that of those whom the synthesis names.
+    pub fn voices(&self) -> &[Author] {
+        match self.author {
+            Author::Synthesis { .. } => &self.cited,
+            Author::Person
+            | Author::Mcp { .. }
+            | Author::Hook { .. }
+            | Author::Agent { .. }
+            | Author::Check { .. } => std::slice::from_ref(&self.author),
+        }
+    }
+
     /// The evidence as kept in the state, once its event has a seq and a time.
     #[must_use]
     pub fn recorded(&self, seq: u64, at: Timestamp) -> Self {
@@ -94,12 +109,16 @@ impl Sources {
     /// Whether all of it comes from this author's idea, or from people if a person asks. Unknown
     /// once older evidence is only counted, so then it is not.
     pub fn is_only_of(&self, author: &Author) -> bool {
+        if let Author::Synthesis { .. } = author {
+            let own = |it: &Evidence| it.author.is_on_side_of(author);
+            return self.is_whole() && self.kept.iter().all(own);
+        }
         self.all(|other| other.is_on_side_of(author))
     }
 
     /// Whether this agent gave it, and nobody besides it but other attempts at its idea.
     pub fn is_only_of_agent(&self, agent: &AgentId) -> bool {
-        let mut authors = self.kept.iter().map(|it| &it.author);
+        let mut authors = self.kept.iter().flat_map(Evidence::voices);
         let own = authors.find(|author| author.agent() == Some(agent));
         own.is_some_and(|own| {
             self.all(|other| other.agent() == Some(agent) || other.is_on_side_of(own))
@@ -107,7 +126,12 @@ impl Sources {
     }
 
     fn all(&self, is_wanted: impl Fn(&Author) -> bool) -> bool {
-        self.count == self.kept.len() as u64 && self.kept.iter().all(|it| is_wanted(&it.author))
+        self.is_whole() && self.kept.iter().flat_map(Evidence::voices).all(is_wanted)
+    }
+
+    /// Whether none is only counted.
+    fn is_whole(&self) -> bool {
+        self.count == self.kept.len() as u64
     }
 }
 

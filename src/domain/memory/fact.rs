@@ -259,6 +259,25 @@ impl Fact {
         }
     }
 
+    /// How many entries of its history are older than the newest `kept` earlier values. A claim
+    /// that lost belongs to the value before it.
+    pub fn history_before(&self, kept: usize) -> usize {
+        let Some(at) = kept.checked_sub(1) else {
+            return self.history.len();
+        };
+        let entries = self.history.iter().enumerate().rev();
+        let mut values = entries.filter(|(_, old)| !old.rival);
+        values.nth(at).map_or(0, |(place, _)| place)
+    }
+
+    /// Drops the oldest entries of its history.
+    pub(in crate::domain) fn forget_history(&mut self, entries: u64) {
+        let all = self.history.len();
+        let entries = usize::try_from(entries).map_or(all, |entries| entries.min(all));
+        self.history.drain(..entries);
+        self.history_dropped += entries as u64;
+    }
+
     fn remember(&mut self, old: OldValue) {
         if self.history.len() >= MAX_HISTORY {
             self.history.remove(0);

@@ -3,12 +3,12 @@
 //! Invariant: in order of their numbers; two learnings with the same scope never have the same
 //! normal form. A snapshot has them as a plain list.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Evidence, FactKey, Retraction, Sources, normal_form};
+use super::{Evidence, FactKey, LearningRange, Retraction, Sources, learning_number, normal_form};
 use crate::domain::ids::{AgentId, ProfileName};
 use crate::domain::request::Author;
 use crate::domain::time::Timestamp;
@@ -87,12 +87,28 @@ impl From<OnDisk> for Learning {
     }
 }
 
+impl Learning {
+    /// Whether the state can do without it: it supports no fact. What a person took back stays, so
+    /// that it is not shown when somebody finds it again.
+    pub fn is_dispensable(&self) -> bool {
+        let by_person = |it: &Retraction| it.by.is_person();
+        self.key.is_none() && !self.retracted.as_ref().is_some_and(by_person)
+    }
+
+    /// Its number: 1 for `learning-001`; 0 for an id of another form.
+    pub fn number(&self) -> u64 {
+        learning_number(&self.id).unwrap_or(0)
+    }
+}
+
 /// All learnings. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(from = "Vec<Learning>", into = "Vec<Learning>")]
 pub struct Learnings {
     list: Vec<Arc<Learning>>,
     places: Arc<Places>,
+    /// How many of them are dispensable.
+    dispensable: usize,
 }
 
 /// Places in the list by hashes, so that a copy is small. Equal hashes stand side by side: whoever
@@ -149,6 +165,11 @@ impl Learnings {
         self.list.len()
     }
 
+    /// How many the state can do without.
+    pub fn dispensable(&self) -> usize {
+        self.dispensable
+    }
+
     /// All, oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Learning> {
         self.list.iter().map(Arc::as_ref)
@@ -181,17 +202,44 @@ impl Learnings {
     }
 
     pub(in crate::domain) fn push(&mut self, learning: Learning) {
+        self.insert(Arc::new(learning));
+    }
+
+    fn insert(&mut self, learning: Arc<Learning>) {
         let place = self.list.len();
+        self.dispensable += usize::from(learning.is_dispensable());
         let places = Arc::make_mut(&mut self.places);
         places.by_id.insert((hash(&learning.id), place));
         let text = hash(&normal_form(&learning.content));
         places.by_text.insert((text, place));
-        self.list.push(Arc::new(learning));
+        self.list.push(learning);
     }
 
     pub(in crate::domain) fn change(&mut self, id: &str, change: impl FnOnce(&mut Learning)) {
         if let Some(place) = self.place_of(id) {
-            change(Arc::make_mut(&mut self.list[place]));
+            let learning = Arc::make_mut(&mut self.list[place]);
+            self.dispensable -= usize::from(learning.is_dispensable());
+            change(learning);
+            self.dispensable += usize::from(learning.is_dispensable());
         }
+    }
+
+    /// Drops the learnings with these numbers, whatever they are; returns how many there were.
+    pub(in crate::domain) fn forget(&mut self, ranges: &[LearningRange]) -> u64 {
+        let ranges: BTreeMap<u64, u64> = ranges.iter().map(|it| (it.first, it.last)).collect();
+        let is_dropped = |learning: &Learning| {
+            let number = learning_number(&learning.id);
+            let range = number.and_then(|number| ranges.range(..=number).next_back());
+            range.is_some_and(|(_, last)| number <= Some(*last))
+        };
+        let before = self.len();
+        let mut left = Self::default();
+        for learning in std::mem::take(&mut self.list) {
+            if !is_dropped(&learning) {
+                left.insert(learning);
+            }
+        }
+        *self = left;
+        (before - self.len()) as u64
     }
 }

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::domain::ids::RunId;
 use crate::domain::time::Timestamp;
 
+/// Most items that one event says an iteration read, so that the event stays small.
+pub const MAX_READ: usize = 256;
+
 /// An attempt's use of the memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
@@ -20,6 +23,9 @@ pub struct MemoryUse {
     /// Run whose prompt showed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shown_by: Option<RunId>,
+    /// Last run of which the log says what it read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_by: Option<RunId>,
     /// Whether its prompts show nothing, to measure what that is worth.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub held: bool,

@@ -12,27 +12,36 @@
 //! compares. `decide::memory` decides, `evolve::memory` folds.
 
 mod command;
+mod compaction;
 mod confidence;
 mod evidence;
 mod fact;
+mod grounding;
+mod invisible;
 mod key;
 mod learning;
 mod memory_use;
 mod note;
 mod refusal;
+pub mod synthesis;
 
 pub use command::{
     Claim, ConfirmFact, DisputeFact, Learn, MemoryCommand, PutNote, Reference, Retracted, WriteFact,
 };
+pub(in crate::domain) use compaction::learning_id;
+pub use compaction::{Compacted, KEPT_VALUES, LearningRange, OldHistory, learning_number};
 pub use confidence::{confidence, landed_ideas};
 pub use evidence::{Evidence, MAX_EVIDENCE, Sources};
 pub(in crate::domain) use fact::NewValue;
 pub use fact::{Board, Fact, FactStatus, MAX_HISTORY, OldValue, Retraction, Rival};
+pub use grounding::Grounds;
+pub use invisible::without_invisible;
 pub use key::{BadKey, FactKey, NoteKey};
 pub use learning::{Learning, Learnings};
-pub use memory_use::MemoryUse;
+pub use memory_use::{MAX_READ, MemoryUse};
 pub use note::{Note, Notes};
 pub use refusal::{CurrentValue, MemoryRefusal};
+pub use synthesis::Synthesis;
 
 /// Two texts say the same if their normal forms are equal: case and whitespace do not count.
 pub fn normal_form(text: &str) -> String {

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{FactKey, NoteKey};
 use crate::domain::request::Author;
+use crate::domain::state::State;
 
 /// A refused command about the memory. Nothing has changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -37,6 +38,9 @@ pub enum MemoryRefusal {
     /// No learning has this id.
     #[error("there is no learning `{0}`")]
     LearningUnknown(String),
+    /// The learning was dropped from the state.
+    #[error("`{0}` was compacted: only the event log has it")]
+    LearningCompacted(String),
     /// A local learning has a key.
     #[error("a fact is for all agents, so a learning with a key cannot be local")]
     KeyIsGlobal,
@@ -55,9 +59,12 @@ pub enum MemoryRefusal {
     /// A value holds something that is in none of its evidence.
     #[error("{what} is in none of the evidence")]
     EvidenceLacks {
-        /// The number, path or identifier.
+        /// The numbers, paths or identifiers.
         what: String,
     },
+    /// The synthesis names no evidence.
+    #[error("name the learnings or events that say so")]
+    EvidenceMissing,
     /// A text is empty.
     #[error("the {0} is empty")]
     Empty(&'static str),
@@ -108,6 +115,26 @@ pub struct CurrentValue {
 }
 
 impl MemoryRefusal {
+    /// No learning has this id: none ever had it, or it was dropped from the state.
+    pub fn no_learning(state: &State, id: &str) -> Self {
+        let id = id.to_owned();
+        if state.compacted.has(&id, &state.learnings) {
+            Self::LearningCompacted(id)
+        } else {
+            Self::LearningUnknown(id)
+        }
+    }
+
+    /// No fact has this key, which may be the id of a learning that was dropped from the state.
+    pub fn no_fact(state: &State, key: &FactKey) -> Self {
+        let id = key.as_str();
+        if state.compacted.has(id, &state.learnings) {
+            Self::LearningCompacted(id.to_owned())
+        } else {
+            Self::FactUnknown(key.clone())
+        }
+    }
+
     /// Stable code for programs.
     pub fn code(&self) -> &'static str {
         match self {
@@ -116,12 +143,13 @@ impl MemoryRefusal {
             Self::FactUnknown(_) => "FACT_UNKNOWN",
             Self::NoteUnknown(_) => "NOTE_UNKNOWN",
             Self::LearningUnknown(_) => "LEARNING_UNKNOWN",
+            Self::LearningCompacted(_) => "LEARNING_COMPACTED",
             Self::KeyIsGlobal => "KEY_INVALID",
             Self::SaysTheSame(_) => "SAYS_THE_SAME",
             Self::Pinned(_) => "FACT_PINNED",
             Self::VersionMissing(_) => "VERSION_MISSING",
             Self::EvidenceUnknown(_) => "EVIDENCE_UNKNOWN",
-            Self::EvidenceLacks { .. } => "EVIDENCE_LACKS",
+            Self::EvidenceLacks { .. } | Self::EvidenceMissing => "EVIDENCE_LACKS",
             Self::Empty(_) => "TEXT_EMPTY",
             Self::TooLarge { .. } => "TOO_LARGE",
             Self::Quota(_) => "QUOTA",
@@ -136,12 +164,15 @@ impl MemoryRefusal {
         let one = match self {
             Self::FactConflict { key, current, .. } => {
                 let version = current.version;
-                format!("look at its value, then: swarm memory cas {key} {version} VALUE")
+                format!("look at it, then name version {version}: swarm memory get {key}")
             }
             Self::NoteConflict { key, .. } => format!("read it again: swarm scratch get {key}"),
             Self::FactUnknown(_) => "see the facts: swarm memory board".into(),
             Self::NoteUnknown(_) => "see the notes: swarm scratch list".into(),
             Self::LearningUnknown(_) => "see the learnings: swarm memory learnings".into(),
+            Self::LearningCompacted(_) => {
+                "find it by its words: swarm memory search --all WORDS".into()
+            }
             Self::KeyIsGlobal => "leave out the key, or the profile".into(),
             Self::SaysTheSame(key) => {
                 format!("add your evidence: swarm memory confirm {key} VERSION")
@@ -150,6 +181,7 @@ impl MemoryRefusal {
             Self::VersionMissing(key) => format!("read it first: swarm memory get {key}"),
             Self::EvidenceUnknown(_) => "see what can be referred to: swarm memory log".into(),
             Self::EvidenceLacks { .. } => "name evidence that contains it".into(),
+            Self::EvidenceMissing => "name it: --evidence learning-001".into(),
             Self::Empty(_) => "say it in one sentence".into(),
             Self::TooLarge { .. } => "shorten it, or put the text into a file".into(),
             Self::Quota(_) => "remove what is no longer needed: swarm memory retract, swarm \

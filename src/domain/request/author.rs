@@ -45,7 +45,7 @@ pub enum Author {
         /// Its run.
         run: RunId,
     },
-    /// A quality or setup command. It may only read.
+    /// A quality or setup command, or a replay. It may only read.
     Check {
         /// Its run.
         run: RunId,
@@ -65,10 +65,12 @@ impl Author {
                 run: Some(run),
             },
             Purpose::Hook { .. } => Self::Hook { run },
+            Purpose::Synthesis { .. } => Self::Synthesis { run },
             Purpose::Gate { .. }
             | Purpose::Verify { .. }
             | Purpose::Baseline { .. }
-            | Purpose::Setup { .. } => Self::Check { run },
+            | Purpose::Setup { .. }
+            | Purpose::Replay { .. } => Self::Check { run },
         }
     }
 

@@ -18,6 +18,8 @@ enum Right {
     AddIdea,
     /// Agents too.
     Memory,
+    /// Agents too, but not the synthesis: a note names no evidence.
+    Note,
 }
 
 /// Refuses what its sender may not ask for.
@@ -28,7 +30,7 @@ pub(in crate::domain) fn check(state: &State, request: &Request) -> Result<(), R
         Author::Agent { .. } => match right {
             Right::Person => false,
             Right::AddIdea => state.settings.as_ref().is_some_and(|it| it.agents_may_add),
-            Right::Memory => true,
+            Right::Memory | Right::Note => true,
         },
         Author::Synthesis { .. } => right == Right::Memory,
         Author::Check { .. } => false,
@@ -51,9 +53,11 @@ fn right_to(command: &Command) -> Right {
             | MemoryCommand::WriteFact(_)
             | MemoryCommand::ConfirmFact(_)
             | MemoryCommand::DisputeFact(_)
-            | MemoryCommand::Retract { .. }
-            | MemoryCommand::PutNote(_) => Right::Memory,
-            MemoryCommand::Pin { .. } => Right::Person,
+            | MemoryCommand::Retract { .. } => Right::Memory,
+            MemoryCommand::PutNote(_) => Right::Note,
+            MemoryCommand::Pin { .. }
+            | MemoryCommand::Compact
+            | MemoryCommand::Synthesize { .. } => Right::Person,
         },
         Command::EditIdea { .. }
         | Command::RetryIdea { .. }
@@ -63,6 +67,7 @@ fn right_to(command: &Command) -> Right {
         | Command::UnholdIdea { .. }
         | Command::StopAgent { .. }
         | Command::RedirectAgent { .. }
+        | Command::ImportAgent(_)
         | Command::SayToAgent { .. }
         | Command::Pause { .. }
         | Command::Resume
@@ -76,6 +81,7 @@ fn right_to(command: &Command) -> Right {
         | Command::RollBack { .. }
         | Command::Undo { .. }
         | Command::ApproveHook { .. }
+        | Command::ReplayRecord { .. }
         | Command::LoadSettings { .. }
         | Command::SetMode { .. }
         | Command::Shutdown { .. }

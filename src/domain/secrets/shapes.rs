@@ -250,6 +250,9 @@ fn private_key(text: &[u8], at: usize) -> Option<Match> {
     })
 }
 
+/// What stands before the colon of a secret that was replaced.
+const MARK: &[u8] = b"[redacted";
+
 /// The password in `scheme://user:password@host`, from its colon. Variables and examples are none.
 fn url_password(text: &[u8], colon: usize) -> Option<Match> {
     const LONGEST: usize = 256;
@@ -257,8 +260,15 @@ fn url_password(text: &[u8], colon: usize) -> Option<Match> {
         return None;
     }
     let before = &text[colon.saturating_sub(LONGEST)..colon];
-    let user = before.iter().rev().take_while(|byte| is_of_user(**byte));
-    let scheme = before[..before.len() - user.count()].strip_suffix(b"://")?;
+    if before.ends_with(MARK) {
+        return None;
+    }
+    let mut scheme = without_user(before);
+    // The user's name may have been replaced.
+    while let Some(mark) = scheme.strip_suffix(b":").filter(|it| it.ends_with(MARK)) {
+        scheme = without_user(mark);
+    }
+    let scheme = scheme.strip_suffix(b"://")?;
     let begin = colon + 1;
     let rest = &text[begin..text.len().min(begin + LONGEST)];
     let password = &rest[..run(rest, |byte| is_of_user(byte) || byte == b':')];
@@ -271,6 +281,12 @@ fn url_password(text: &[u8], colon: usize) -> Option<Match> {
         rule: "url-password",
         secret: begin..begin + password.len(),
     })
+}
+
+/// The text without the user's name at its end.
+fn without_user(text: &[u8]) -> &[u8] {
+    let user = text.iter().rev().take_while(|byte| is_of_user(**byte));
+    &text[..text.len() - user.count()]
 }
 
 /// The value of an `Authorization` header. A variable is none.

@@ -17,6 +17,7 @@ use crate::domain::session::{Session, SessionId};
 use crate::domain::state::message::Message;
 use crate::domain::state::redirect::Redirect;
 use crate::domain::state::setup::SetupDue;
+use crate::domain::state::transfer::agent::ImportedAgent;
 use crate::domain::time::Timestamp;
 use crate::domain::usage::{Bill, Spent};
 use crate::domain::verdict::Verdict;
@@ -116,6 +117,9 @@ pub struct Attempt {
     /// Work taken over from an earlier attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<Box<Kept>>,
+    /// The imported agent that it goes on from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Box<ImportedAgent>>,
     /// State of the `pre-start` hook before its first iteration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pre_start: Option<Passage>,
@@ -166,9 +170,14 @@ pub struct Attempt {
     /// Iterations in a row without a new commit.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub without_commit: u32,
-    /// Digest of the worktree after the last iteration; `None` stands for a clean tree at `head`.
+    /// Files of the worktree after the last iteration, as in [`RunEnd::tree`]; `None` stands for a
+    /// clean tree at `head`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
+    /// Files of the worktree when the last iteration of its own profile ended, as in
+    /// [`RunEnd::tree`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left: Option<String>,
     /// Iterations in a row that changed nothing in the worktree.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub without_change: u32,
@@ -335,6 +344,9 @@ pub struct EndedAttempt {
     /// Its last conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
+    /// The imported agent that it went on from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Box<ImportedAgent>>,
 }
 
 impl Attempt {

@@ -101,6 +101,7 @@ impl SavedWork {
             said: Vec::new(),
             taken_from: None,
             session: None,
+            prompt: None,
         }
     }
 }

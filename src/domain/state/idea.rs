@@ -11,6 +11,7 @@ use crate::domain::ids::{IdeaId, Oid, ProfileName, RunId};
 use crate::domain::session::Session;
 use crate::domain::state::message::Message;
 use crate::domain::state::redirect::Reserved;
+use crate::domain::state::transfer::agent::ImportedAgent;
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
 
@@ -142,6 +143,9 @@ pub struct Idea {
     /// Worktree and context that an earlier attempt left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<Box<Kept>>,
+    /// The imported agent that its attempts go on from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Box<ImportedAgent>>,
     /// Set while it is reserved for a redirected agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reserved: Option<Reserved>,
@@ -196,6 +200,9 @@ pub struct Kept {
     /// Its conversation, bound to that worktree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<Box<Session>>,
+    /// After an import: run whose recorded prompt the next attempt starts with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<RunId>,
 }
 
 /// The line of an idea's history that says that it landed; its detail is the commit.

@@ -14,8 +14,10 @@ mod idea;
 mod merge_entry;
 pub mod message;
 pub mod provider;
+pub mod records;
 pub mod redirect;
 pub mod setup;
+pub mod transfer;
 pub mod undo;
 mod worktrees;
 
@@ -29,7 +31,7 @@ use crate::domain::event::{HookOwed, TargetRewritten, TargetSeen};
 use crate::domain::hook::{HookCall, HookName, LastCall};
 use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, RunId};
 use crate::domain::lifecycle::{AttemptPhase, SwarmPhase};
-use crate::domain::memory::{Board, Learnings, Notes};
+use crate::domain::memory::{Board, Compacted, Learnings, Notes, Synthesis};
 use crate::domain::request::Operations;
 use crate::domain::settings::{DayLimits, Mode, Settings};
 use crate::domain::state::attention::Attention;
@@ -37,7 +39,9 @@ use crate::domain::state::backlog::Backlog;
 use crate::domain::state::baseline::Baseline;
 use crate::domain::state::checkpoint::{Checkpoint, Rollback};
 use crate::domain::state::provider::Hold;
+use crate::domain::state::records::Records;
 use crate::domain::state::setup::SetupDue;
+use crate::domain::state::transfer::Imported;
 use crate::domain::state::undo::UndoStack;
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
@@ -74,12 +78,21 @@ pub struct State {
     pub owed: Owed,
     /// What agents and people found out.
     pub learnings: Learnings,
+    /// What was dropped of the memory: only the log has it.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub compacted: Compacted,
     /// The board of facts.
     #[serde(skip_serializing_if = "Board::is_empty")]
     pub facts: Board,
     /// The scratchpad.
     #[serde(skip_serializing_if = "Notes::is_empty")]
     pub notes: Notes,
+    /// How far the synthesis has read the learnings.
+    #[serde(skip_serializing_if = "Synthesis::is_empty")]
+    pub synthesis: Synthesis,
+    /// Provenance records that are owed, how far they have expired, and the replay under way.
+    #[serde(skip_serializing_if = "Records::is_empty")]
+    pub records: Records,
     /// Requests with an operation id that were carried out.
     #[serde(skip_serializing_if = "Operations::is_empty")]
     pub operations: Operations,
@@ -175,6 +188,13 @@ pub struct Swarm {
     /// What is known of the untouched target.
     #[serde(skip_serializing_if = "is_zero")]
     pub baseline: Baseline,
+    /// SHA-256 of the manifest of the archive in which the swarm has moved away, in hex: nothing
+    /// changes here until a person reclaims it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub moved: Option<String>,
+    /// The archive that it was imported from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Box<Imported>>,
 }
 
 /// Cleanup left by decisions. It is requested from the state, so a torn log neither loses nor
@@ -308,6 +328,13 @@ impl State {
         this.map(|(id, it)| (id, &it.purpose))
     }
 
+    /// The run of the synthesis that is under way.
+    pub fn synthesis_run(&self) -> Option<&RunId> {
+        let of_synthesis = |it: &&effect::Run| matches!(it.purpose, Purpose::Synthesis { .. });
+        let mut runs = self.runs_under_way().map(|(_, it)| it);
+        runs.find(of_synthesis).map(|it| &it.run)
+    }
+
     /// Whether a matching effect is pending.
     pub fn is_pending(&self, fits: impl Fn(&Effect) -> bool) -> bool {
         self.outbox.values().any(fits)
@@ -320,10 +347,9 @@ impl State {
 
     /// Slots in use.
     pub fn slots_used(&self) -> usize {
-        self.agents
-            .values()
-            .filter(|attempt| attempt.phase.is_live())
-            .count()
+        let live = self.agents.values();
+        let live = live.filter(|attempt| attempt.phase.is_live());
+        live.count() + usize::from(self.replay_run().is_some())
     }
 
     /// Whether the next command of a tree cannot run: of the setup that it needs, or the quality

@@ -96,7 +96,8 @@ impl State {
     pub fn is_held(&self, account: &str, now: Timestamp) -> bool {
         let runs = |run: &RunId| {
             let mut attempts = self.agents.values();
-            attempts.any(|attempt| attempt.run.as_ref() == Some(run))
+            let of_attempt = attempts.any(|attempt| attempt.run.as_ref() == Some(run));
+            of_attempt || self.synthesis_run() == Some(run) || self.replay_run() == Some(run)
         };
         self.accounts
             .get(account)

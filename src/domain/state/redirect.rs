@@ -79,6 +79,7 @@ pub fn own_work(agent: &AgentId, attempt: &Attempt, saved: Saved) -> Option<Kept
         said: message::waiting(&attempt.heard),
         taken_from: None,
         session: None,
+        prompt: None,
     })
 }
 
@@ -101,5 +102,6 @@ pub fn handed_over(agent: &AgentId, attempt: &Attempt) -> Option<Kept> {
         said: Vec::new(),
         taken_from: Some(attempt.idea.clone()),
         session: attempt.own_session().cloned().map(Box::new),
+        prompt: None,
     })
 }

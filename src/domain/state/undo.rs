@@ -159,6 +159,12 @@ impl UndoStack {
             .as_deref_mut()
     }
 
+    /// Whether the cancellation of this idea can be taken back.
+    pub fn can_bring_back(&self, id: &IdeaId) -> bool {
+        let cancelled = Action::Cancel { idea: id.clone() };
+        self.actions.iter().any(|one| one.action == cancelled)
+    }
+
     /// The work of cancelled ideas.
     pub fn kept(&self) -> impl Iterator<Item = &Kept> {
         let before = self.actions.iter().filter_map(|one| one.before.as_ref());

@@ -184,7 +184,8 @@ fn the_backlog_adds_up(state: &State) {
     }
 }
 
-/// What attempts used is what their ideas and their days used; what does not count was there.
+/// What attempts used is what their ideas used, and with the synthesis and replays what their days
+/// used; what does not count was there.
 fn usage_adds_up(state: &State) {
     let mut of_ideas: BTreeMap<&IdeaId, Spent> = BTreeMap::new();
     let live = state.agents.values().map(|one| (&one.idea, &one.used));
@@ -202,6 +203,8 @@ fn usage_adds_up(state: &State) {
     for used in state.used.values() {
         days.add_all(used);
     }
+    all.add_all(&state.synthesis.used);
+    all.add_all(&state.records.replays_used);
     assert_eq!(days, all, "what was used on all days");
     for (agent, attempt) in &state.agents {
         assert!(attempt.excused <= attempt.iteration, "{agent}");

@@ -3,11 +3,12 @@
 
 use crate::domain::command::Command;
 use crate::domain::decide::{self, Decided};
-use crate::domain::event::{Event, MemoryShown, ShownItem};
+use crate::domain::event::{Event, MemoryCompacted, MemoryShown, ShownItem};
 use crate::domain::evolve::evolve;
 use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::memory::{
-    Claim, ConfirmFact, DisputeFact, FactKey, Learn, MemoryCommand, PutNote, Retracted, WriteFact,
+    Claim, ConfirmFact, DisputeFact, FactKey, Learn, LearningRange, MemoryCommand, PutNote,
+    Retracted, WriteFact,
 };
 use crate::domain::request::{Author, Request};
 use crate::domain::state::State;
@@ -40,6 +41,8 @@ pub(crate) fn remember(state: &State) -> Vec<(Timestamp, Event)> {
     story.ask(&person, learn("[db.url] DB_URL is required"));
     story.ask(&own, learn("[db.url] DB_URL has a default"));
     story.shown(&agent);
+    story.ask(&person, learn("Tests run for an hour"));
+    story.compacted();
     story.ask(&person, retract("db.url"));
     story.ask(&person, write("tests.db", None, "Tests need a database"));
     story.ask(
@@ -96,6 +99,19 @@ impl Story {
         let seq = self.state.seq + 1;
         evolve(&mut self.state, seq, now, &event);
         self.log.push((now, event));
+    }
+
+    /// The newest learning is dropped from the state.
+    fn compacted(&mut self) {
+        let last = self.state.counters.learnings;
+        let compacted = MemoryCompacted {
+            up_to: self.state.seq,
+            learnings: vec![LearningRange { first: last, last }],
+            history: Vec::new(),
+            by: None,
+        };
+        let now = self.state.swarm.last_event_at;
+        self.happens(now, compacted.into());
     }
 
     /// The prompt of an agent shows a fact.

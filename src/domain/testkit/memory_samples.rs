@@ -2,12 +2,14 @@
 
 use crate::domain::event::{
     ClaimEffect, Claimed, CommandTaken, Event, FactConfirmed, FactDisputed, FactPinned,
-    FactWritten, Learned, MemoryRetracted, MemoryShown, NotePut, NotesDropped, RivalClaim,
-    ShownItem,
+    FactWritten, IterationRecorded, Learned, MemoryCompacted, MemoryRead, MemoryRetracted,
+    MemoryShown, NotePut, NotesDropped, ReadCounts, RecordsExpired, ReplayAsked, ReplayJudged,
+    RivalClaim, ShownItem, Synthesised,
 };
-use crate::domain::memory::Evidence;
+use crate::domain::likeness::{By, MatchStatus, Measures, Verdict};
+use crate::domain::memory::{Evidence, LearningRange, OldHistory};
 use crate::domain::request::Author;
-use crate::domain::testkit::{START, agent, idea, oid};
+use crate::domain::testkit::{START, agent, idea, oid, profile};
 
 fn id<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str) -> T {
     text.parse().unwrap()
@@ -92,6 +94,44 @@ fn shown() -> MemoryShown {
     }
 }
 
+fn read() -> MemoryRead {
+    MemoryRead {
+        agent: agent(1),
+        run: id("r1-ed-001-i1"),
+        items: shown().items,
+        by_tool: ReadCounts {
+            fact: 1,
+            log: 2,
+            ..ReadCounts::default()
+        },
+    }
+}
+
+fn recorded() -> IterationRecorded {
+    IterationRecorded {
+        agent: agent(1),
+        idea: idea(1),
+        iteration: 1,
+        run: id("r1-ed-001-i1"),
+        sha256: Some("5".repeat(64)),
+        tree: Some(oid(4)),
+        model: Some("claude-sonnet-4-5".into()),
+        why: None,
+    }
+}
+
+fn compacted() -> MemoryCompacted {
+    MemoryCompacted {
+        up_to: 7,
+        learnings: vec![LearningRange { first: 1, last: 2 }],
+        history: vec![OldHistory {
+            key: id("api.port"),
+            entries: 3,
+        }],
+        by: Some(Author::Person),
+    }
+}
+
 fn taken() -> CommandTaken {
     CommandTaken {
         op: id("7c4a"),
@@ -121,6 +161,38 @@ fn written() -> FactWritten {
     }
 }
 
+fn replay_asked() -> ReplayAsked {
+    ReplayAsked {
+        by: Author::Person,
+        of: id("r7-ed-001-i1"),
+        sha256: "00".repeat(32),
+        profile: profile("ed"),
+        run: id("r8-replay-run"),
+    }
+}
+
+fn replay_judged() -> ReplayJudged {
+    ReplayJudged {
+        of: id("r7-ed-001-i1"),
+        run: id("r8-replay-run"),
+        verdict: Some(Verdict {
+            match_status: MatchStatus::SemanticMatch,
+            by: Some(By::Trees),
+        }),
+        measures: Some(Measures {
+            trees: true,
+            responses: false,
+            signals: true,
+            gate: None,
+            unchanged: false,
+            files: 1.0.into(),
+            shape: 1.0.into(),
+            text: 0.9523.into(),
+        }),
+        why: None,
+    }
+}
+
 /// One of every kind.
 pub(crate) fn of_every_kind() -> Vec<Event> {
     vec![
@@ -142,6 +214,17 @@ pub(crate) fn of_every_kind() -> Vec<Event> {
             by: None,
         }),
         Event::MemoryShown(shown()),
+        Event::MemoryRead(read()),
+        Event::MemoryCompacted(compacted()),
+        Event::Synthesised(Synthesised {
+            run: id("r7-synthesis"),
+            up_to: 2,
+            failed: false,
+        }),
+        Event::IterationRecorded(recorded()),
+        Event::RecordsExpired(RecordsExpired { before: START }),
+        Event::ReplayAsked(replay_asked()),
+        Event::ReplayJudged(replay_judged()),
         Event::CommandTaken(taken()),
     ]
 }
@@ -210,6 +293,31 @@ pub(crate) fn all() -> Vec<Event> {
         items: Vec::new(),
         held: true,
         ..shown()
+    }));
+    all.push(Event::IterationRecorded(IterationRecorded {
+        sha256: None,
+        tree: None,
+        model: None,
+        why: Some("its directory is gone".into()),
+        ..recorded()
+    }));
+    all.push(Event::MemoryRead(MemoryRead {
+        items: Vec::new(),
+        ..read()
+    }));
+    all.push(Event::MemoryCompacted(MemoryCompacted {
+        history: Vec::new(),
+        by: None,
+        ..compacted()
+    }));
+    all.push(Event::FactConfirmed(FactConfirmed {
+        key: id("api.port"),
+        version: 2,
+        evidence: Box::new(Evidence {
+            author: Author::Synthesis { run: id("s7") },
+            cited: vec![of_agent(), Author::Person],
+            ..*evidence()
+        }),
     }));
     all.push(Event::CommandTaken(CommandTaken {
         answer: None,

@@ -15,6 +15,7 @@ pub(crate) mod render;
 pub(crate) mod samples;
 pub(crate) mod scenario;
 pub(crate) mod sim;
+pub(crate) mod transfer_samples;
 pub(crate) mod world;
 
 pub(crate) use scenario::Scenario;
@@ -90,5 +91,8 @@ pub(crate) fn settings() -> Settings {
         prices: std::collections::BTreeMap::new(),
         budget: crate::domain::settings::Budget::default(),
         agents_may_add: false,
+        memory_window: 4096,
+        keep_records: false,
+        synthesis: crate::domain::settings::SynthesisSettings::default(),
     }
 }

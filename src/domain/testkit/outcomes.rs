@@ -2,9 +2,11 @@
 
 use super::oid;
 use crate::domain::effect::{ConflictLevel, Saved};
+use crate::domain::likeness;
 use crate::domain::outcome::{
-    BuildMergeOutcome, CheckoutBlocked, Failure, FailureKind, FinishResolutionOutcome, LandOutcome,
-    ResolutionStarted, SaveWorkOutcome, SealOutcome, TreeSetup, VerifyReady, WorktreePrepared,
+    BuildMergeOutcome, CheckoutBlocked, Failure, FailureKind, FinishResolutionOutcome, Judgement,
+    LandOutcome, ReplayMeasured, ResolutionStarted, SaveWorkOutcome, SealOutcome, TreeSetup,
+    VerifyReady, WorktreePrepared,
 };
 
 pub(crate) fn failed(kind: FailureKind, message: &str) -> Failure {
@@ -116,4 +118,17 @@ pub(crate) fn still_conflicted(files: &[&str]) -> FinishResolutionOutcome {
 
 fn names(files: &[impl ToString]) -> Vec<String> {
     files.iter().map(ToString::to_string).collect()
+}
+
+/// An exact match, or why there is none.
+pub(crate) fn replay_measured(why: Option<&str>) -> ReplayMeasured {
+    let outcome = likeness::Outcome::default();
+    let likeness = likeness::likeness(&outcome, &outcome);
+    let judgement = Judgement {
+        verdict: likeness.verdict(),
+        measures: likeness.into(),
+    };
+    ReplayMeasured {
+        judgement: why.map_or(Ok(judgement), |why| Err(why.to_owned())),
+    }
 }

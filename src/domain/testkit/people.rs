@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 
 use super::choices::Choices;
+use super::transfer_samples::imported_agent;
 use super::{agent, checkpoint_name, new_idea, profile, settings};
-use crate::domain::command::{Command, IdeaEdit, InboxFile, NewIdea, TargetChoice};
+use crate::domain::command::{Command, IdeaEdit, ImportAgent, InboxFile, NewIdea, TargetChoice};
 use crate::domain::hook::{HookName, HookSettings};
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId, ProfileName};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
@@ -79,7 +80,7 @@ fn some_agent(state: &State, choices: &mut Choices) -> AgentId {
 }
 
 pub(crate) fn some_command(state: &State, choices: &mut Choices) -> Command {
-    match choices.pick(54) {
+    match choices.pick(55) {
         0..6 => some_new_idea(state, choices),
         6 => some_edit(state, choices),
         7 | 8 => Command::RetryIdea {
@@ -153,6 +154,12 @@ pub(crate) fn some_command(state: &State, choices: &mut Choices) -> Command {
             from: None,
         },
         46..50 => some_redirect(state, choices),
+        50 if choices.chance(50) => some_import(state, choices),
+        50 => Command::ReplayRecord {
+            of: "r0001-ed-001-i1".parse().unwrap(),
+            sha256: "00".repeat(32),
+            profile: profile("ed"),
+        },
         _ => Command::Memory(some_memory_command(state, choices)),
     }
 }
@@ -187,6 +194,19 @@ fn some_redirect(state: &State, choices: &mut Choices) -> Command {
     }
 }
 
+/// An agent's state, mostly with commits, on a new idea or on one that may be there.
+fn some_import(state: &State, choices: &mut Choices) -> Command {
+    let on_old = state.ideas.len() >= IDEAS || choices.chance(60);
+    let mut imported = imported_agent(choices.chance(60));
+    imported.sha256 = format!("{:064x}", choices.pick(3));
+    Command::ImportAgent(Box::new(ImportAgent {
+        idea: on_old.then(|| some_idea(state, choices)),
+        text: "go on".into(),
+        profile: choices.chance(20).then(|| profile("finn")),
+        imported,
+    }))
+}
+
 /// One that there is, mostly.
 fn some_checkpoint(state: &State, choices: &mut Choices) -> CheckpointName {
     let at = choices.pick(state.checkpoints.len() + 1);
@@ -200,7 +220,7 @@ pub(crate) fn some_memory_command(state: &State, choices: &mut Choices) -> Memor
     let value = ["8080", "9090", "none"][choices.pick(3)].to_owned();
     let version = state.facts.get(&key).map_or(0, |fact| fact.version);
     let claim = Claim::default();
-    match choices.pick(8) {
+    match choices.pick(10) {
         0 | 1 => MemoryCommand::Learn(Learn {
             content: format!("[{key}] {value}"),
             ..Learn::default()
@@ -230,6 +250,11 @@ pub(crate) fn some_memory_command(state: &State, choices: &mut Choices) -> Memor
             key,
             on: choices.chance(50),
         },
+        7 => MemoryCommand::Compact,
+        8 => MemoryCommand::Learn(Learn {
+            content: format!("it takes {} minutes", choices.pick(20)),
+            ..Learn::default()
+        }),
         _ => MemoryCommand::PutNote(PutNote {
             key: "todo".parse().unwrap(),
             title: None,
@@ -435,6 +460,9 @@ pub(crate) fn some_settings(choices: &mut Choices) -> Settings {
         auto_resume: !choices.chance(20),
         resume_sessions: !choices.chance(20),
         budget: some_budget(choices),
+        // Small, so that the memory is compacted again and again.
+        memory_window: 4,
+        keep_records: choices.chance(60),
         ..settings()
     }
 }

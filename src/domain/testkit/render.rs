@@ -62,7 +62,9 @@ fn asked(effect: &Effect) -> String {
             None => format!("prepareWorktree {agent}"),
         },
         Effect::Run(effect::Run { run, purpose, .. }) => match purpose {
-            Purpose::Iteration { profile, .. } => format!("run {run} as {profile}"),
+            Purpose::Iteration { profile, .. }
+            | Purpose::Synthesis { profile, .. }
+            | Purpose::Replay { profile, .. } => format!("run {run} as {profile}"),
             Purpose::Gate { command, .. }
             | Purpose::Verify { command, .. }
             | Purpose::Baseline { command, .. }
@@ -123,6 +125,7 @@ fn asked(effect: &Effect) -> String {
         }
         Effect::ArchiveInbox(effect::ArchiveInbox { name, .. }) => format!("archiveInbox {name}"),
         Effect::Notify(effect::Notify { about }) => format!("notify {about}"),
+        Effect::JudgeReplay(effect::JudgeReplay { run, .. }) => format!("judgeReplay {run}"),
     }
 }
 

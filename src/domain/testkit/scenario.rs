@@ -428,6 +428,8 @@ pub(crate) fn name_of(effect: &Effect) -> &'static str {
             Purpose::Baseline { .. } => "baseline",
             Purpose::Setup { .. } => "setup",
             Purpose::Hook { hook, .. } => hook.as_str(),
+            Purpose::Synthesis { .. } => "synthesis",
+            Purpose::Replay { .. } => "replay",
         },
         Effect::StopRun(_) => "stopRun",
         Effect::Seal(_) => "seal",
@@ -445,6 +447,7 @@ pub(crate) fn name_of(effect: &Effect) -> &'static str {
         Effect::MoveTarget(_) => "moveTarget",
         Effect::ArchiveInbox(_) => "archiveInbox",
         Effect::Notify(_) => "notify",
+        Effect::JudgeReplay(_) => "judgeReplay",
     }
 }
 
@@ -541,5 +544,6 @@ pub(crate) fn good(effect: &Effect, number: u64) -> Outcome {
         Effect::DeleteCheckpoint(_) => CheckpointDeleted.into(),
         Effect::ArchiveInbox(_) => InboxArchived.into(),
         Effect::Notify(_) => NotifyOutcome::Delivered.into(),
+        Effect::JudgeReplay(it) => outcomes::replay_measured(it.why.as_deref()).into(),
     }
 }

@@ -485,7 +485,22 @@ impl Sim {
         }
         let millis = i64::try_from(self.choices.pick(20_000)).unwrap();
         self.now = self.now.plus_millis(millis);
+        self.record();
         self.see(&Observation::Tick);
+    }
+
+    /// A record that is due gets written, perhaps twice.
+    fn record(&mut self) {
+        let due = self.state.record_due().map(|(run, _)| run.clone());
+        let Some(run) = due.filter(|_| self.choices.chance(70)) else {
+            return;
+        };
+        let recorded = Err("its directory is gone".to_owned());
+        let seen = Observation::IterationRecorded { run, recorded };
+        self.see(&seen);
+        if self.choices.chance(20) {
+            self.see(&seen);
+        }
     }
 
     fn wait_for_deadline(&mut self) {

@@ -4,9 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::choices::Choices;
-use super::outcomes::{checkout_blocked, failed, land_blocked};
+use super::outcomes::{checkout_blocked, failed, land_blocked, replay_measured};
 use super::programs::Programs;
 use super::scenario::{exit, good, held};
+use super::transfer_samples::imported_tip;
 use crate::domain::effect::{self, ConflictLevel, Effect, Purpose, Saved};
 use crate::domain::event::{EffectRequested, Event};
 use crate::domain::hook::HookName;
@@ -220,6 +221,7 @@ impl World {
             }
             Effect::ReleaseWorktree(_) | Effect::ArchiveInbox(_) => tidied(effect, choices)?,
             Effect::Notify(_) => Self::tell(choices)?.into(),
+            Effect::JudgeReplay(it) => replay_measured(it.why.as_deref()).into(),
         })
     }
 
@@ -378,6 +380,8 @@ impl World {
     fn must_be_kept(&self, effect: &effect::PrepareWorktree) {
         let saved = effect.from.as_ref().and_then(|from| from.saved.as_ref());
         let mut kept = self.kept.values().chain(&self.redirected);
+        // A reference of its own keeps what was imported.
+        let saved = saved.filter(|saved| saved.tip != imported_tip());
         let lost = saved.filter(|saved| !kept.any(|kept| kept == *saved));
         assert!(lost.is_none(), "the work of an idea is gone: {lost:?}");
     }

@@ -552,6 +552,27 @@ fn a_quality_command_whose_runner_is_killed_runs_again_but_not_for_ever() {
 }
 
 #[test]
+fn a_command_whose_runner_is_killed_runs_again_as_often_as_crash_retries_allows() {
+    let with_retries = |retries| Scenario::with(|settings| settings.crash_retries = retries);
+    let mut s = with_retries(5);
+    s.add("one").well_until("gate");
+    for _ in 0..5 {
+        s.check(RunEndKind::Lost);
+    }
+    s.well_until("verify");
+    for _ in 0..5 {
+        s.check(RunEndKind::Lost).well_until("verify");
+    }
+    s.all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+
+    let mut s = with_retries(0);
+    s.add("one").well_until("gate").check(RunEndKind::Lost);
+    let why = s.idea(1).last_error.as_deref();
+    assert_eq!(why, Some("the runner of `check` was killed"));
+}
+
+#[test]
 fn changed_quality_commands_restart_the_gate() {
     let mut s = Scenario::with(|settings| {
         settings.quality_commands = vec!["build".into(), "check".into()];

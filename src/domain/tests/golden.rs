@@ -45,7 +45,7 @@ use crate::domain::state::checkpoint::{
 use crate::domain::state::undo::Action;
 use crate::domain::state::{AttemptEnd, Counters, Ending, Feedback, IdeaStatus, Task, Waits};
 use crate::domain::testkit::{START, agent, checkpoint_name, idea, oid, profile, settings};
-use crate::domain::testkit::{memory_samples, samples};
+use crate::domain::testkit::{memory_samples, samples, transfer_samples};
 use crate::domain::usage::Spent;
 
 fn file() -> PathBuf {
@@ -144,6 +144,7 @@ fn idea_samples() -> Vec<Event> {
             sha256: "00".into(),
         }),
         review: false,
+        imported: None,
     };
     let id: IdeaId = idea(3);
     vec![
@@ -442,6 +443,7 @@ fn run_samples() -> Vec<Event> {
         })
     });
     let shared = samples::all().into_iter().chain(memory_samples::all());
+    let shared = shared.chain(transfer_samples::all());
     ends.chain(said).chain(shared).collect()
 }
 
@@ -603,6 +605,7 @@ fn effect_samples() -> Vec<Event> {
             branch: branch.into(),
             source: oid(2),
             base: oid(1),
+            rolled_back: vec![],
             target: "main".into(),
             known_target: Some(oid(1)),
             rebase: false,
@@ -693,6 +696,17 @@ fn effect_samples() -> Vec<Event> {
         Effect::ArchiveInbox(effect::ArchiveInbox {
             name: "hello.md".into(),
             sha256: "00".into(),
+        }),
+        run_of(Purpose::Replay {
+            profile: profile("ed"),
+            of: run("r7-ed-001-i1"),
+            sha256: "00".repeat(32),
+        }),
+        Effect::JudgeReplay(effect::JudgeReplay {
+            of: run("r7-ed-001-i1"),
+            sha256: "00".repeat(32),
+            run: run("r8-replay-run"),
+            why: Some("exit code 1".into()),
         }),
         Effect::SaveWork(effect::SaveWork {
             agent: agent(1),

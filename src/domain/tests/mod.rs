@@ -1,5 +1,6 @@
 //! The domain's tests that tell whole stories; those of a single rule are beside it.
 
+mod agent_import;
 mod attempts;
 mod attention;
 mod baseline;
@@ -16,7 +17,9 @@ mod merging;
 mod messages;
 mod properties;
 mod provider;
+mod records;
 mod redirect;
+mod replays;
 mod resolver;
 mod retention;
 mod review;
@@ -27,6 +30,7 @@ mod setup;
 mod stuck;
 mod table;
 mod torn_batches;
+mod transfer;
 mod undo;
 mod usage;
 mod worktrees;

@@ -190,6 +190,8 @@ fn the_simulated_lives_hold_limits_conversations_and_budgets_of_every_kind() {
         "sessionDropped",
         "usageSeen",
         "budgetReached",
+        "agentImported",
+        "replayJudged",
     ] {
         assert!(
             found.get(kind).is_some_and(|times| *times > 1),

@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use super::table::Way;
 use crate::domain::command::{Command, IdeaEdit, NewIdea, TargetChoice};
 use crate::domain::effect::ConflictLevel;
-use crate::domain::event::Event;
+use crate::domain::event::{Event, TargetRewritten};
 use crate::domain::ids::Oid;
 use crate::domain::lifecycle::{AttemptPhase, MergePhase};
 use crate::domain::outcome::{LandOutcome, SealOutcome};
@@ -308,6 +308,28 @@ fn rebased_work_waits_for_review_again() {
     });
     s.all_goes_well();
     assert_eq!(s.idea(1).status, IdeaStatus::Done, "the same commit lands");
+}
+
+#[test]
+fn approved_work_whose_merge_is_under_way_does_not_go_on_without_its_approval() {
+    let rebase = Command::SettleTarget {
+        choice: TargetChoice::Rebase,
+    };
+    let mut s = in_review();
+    s.command(approve(None)).well_until("buildMerge");
+    // The daemon stopped in the middle of it, and sees at its start that the target was rewritten.
+    s.given([Event::TargetRewritten(TargetRewritten {
+        from: oid(1),
+        to: oid(0x99),
+        dropped: vec![],
+    })]);
+    assert_snapshot!(s.refused(&rebase), @r"
+    NOT_NOW: cannot rebase the waiting work: the merge of idea-001 is being tried
+    try again in a moment: swarm merge target rebase; if no daemon runs: swarm start
+    ");
+    s.answer("buildMerge", target_rewritten(0x99));
+    s.command(rebase).all_goes_well();
+    assert!(s.entry(1).is_in_review());
 }
 
 #[test]

@@ -168,7 +168,12 @@ impl Repo {
     }
 
     /// Plumbing: a person's settings for `git diff` do not change it.
-    fn diff_trees(&self, from: Oid, to: Oid, format: &[&str]) -> Result<Vec<u8>, GitError> {
+    pub(in crate::git) fn diff_trees(
+        &self,
+        from: Oid,
+        to: Oid,
+        format: &[&str],
+    ) -> Result<Vec<u8>, GitError> {
         let output = self
             .git()
             .long()
@@ -183,12 +188,12 @@ impl Repo {
 
 /// A changed file as git names it.
 #[derive(Debug, PartialEq, Eq)]
-struct RawChange<'a> {
-    kind: ChangeKind,
+pub(in crate::git) struct RawChange<'a> {
+    pub(in crate::git) kind: ChangeKind,
     from: Option<&'a [u8]>,
-    path: &'a [u8],
+    pub(in crate::git) path: &'a [u8],
     /// Ids before and after; zeros for none.
-    blobs: [&'a str; 2],
+    pub(in crate::git) blobs: [&'a str; 2],
 }
 
 /// Whether git without attributes takes this for binary.
@@ -208,7 +213,7 @@ fn count_lines(old: &[u8], new: &[u8]) -> Result<Counts, GitError> {
 
 /// Parses `--raw --no-abbrev -z`: `:<mode> <mode> <before> <after> <status>`, then one path, or two
 /// after a rename.
-fn parse_raw(output: &[u8]) -> Option<Vec<RawChange<'_>>> {
+pub(in crate::git) fn parse_raw(output: &[u8]) -> Option<Vec<RawChange<'_>>> {
     let mut fields = output.split(|byte| *byte == 0);
     let mut found = Vec::new();
     while let Some(head) = fields.next().filter(|head| !head.is_empty()) {

@@ -86,12 +86,21 @@ impl Repo {
 
     /// Best common ancestor; `None` if the histories are unrelated.
     pub fn merge_base(&self, one: Oid, other: Oid) -> Result<Option<Oid>, GitError> {
-        match self.library()?.merge_base(one, other) {
-            Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
-            found => found.map(Some).map_err(GitError::library(format!(
-                "compare {one:.10} with {other:.10}"
-            ))),
-        }
+        merge_base(&self.library()?, one, other)
+    }
+}
+
+/// Best common ancestor in this repository.
+pub(super) fn merge_base(
+    library: &git2::Repository,
+    one: Oid,
+    other: Oid,
+) -> Result<Option<Oid>, GitError> {
+    match library.merge_base(one, other) {
+        Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
+        found => found.map(Some).map_err(GitError::library(format!(
+            "compare {one:.10} with {other:.10}"
+        ))),
     }
 }
 

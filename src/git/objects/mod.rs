@@ -3,14 +3,18 @@
 //! `refs` moves references by compare-and-swap, `fsync` first puts the objects they need on disk,
 //! `names` checks and escapes names, `tags` reads and deletes annotated tags. `landings` reads what
 //! has landed, `file_history` which landings changed a file, `branch_check` whether a branch can be
-//! merged, and `missing_objects` whether a commit is complete.
+//! merged, and `missing_objects` whether a commit is complete. `tree_changes` lists the files that
+//! differ between two trees, `bundle` writes commits for another clone, `imports` brings them in.
 
 pub(super) mod branch_check;
+pub(super) mod bundle;
 pub(super) mod file_history;
 mod file_versions;
 pub(super) mod fsync;
+pub(super) mod imports;
 pub(super) mod landings;
 pub(super) mod missing_objects;
 pub(super) mod names;
 pub(super) mod refs;
 pub(super) mod tags;
+pub(super) mod tree_changes;

@@ -52,7 +52,8 @@ impl Repo {
     }
 
     /// Restores work that a resolver threw away in branch and worktree, and removes the merge;
-    /// returns whether it did. Uncommitted work is saved first.
+    /// returns whether it did. Uncommitted work is saved first. The note of the merge stays: it
+    /// says that the conflict must start over.
     pub(crate) fn bring_lost_work_back(
         &self,
         worktree: &Worktree,
@@ -89,7 +90,7 @@ impl Repo {
         let why = "merge: restore discarded work";
         self.move_ref(&reference, tip, ours, why)?;
         let head = HeadTo::Branch(reference);
-        self.reset(worktree, ours, &head, Clean::Untracked)?;
+        self.reset_with_note(worktree, ours, &head, Clean::Untracked)?;
         Ok(true)
     }
 

@@ -72,10 +72,11 @@ impl Repo {
         let missing = || GitError::BranchMissing {
             branch: branch.to_owned(),
         };
-        self.bring_lost_work_back(&worktree, branch, note::read(&worktree).as_ref())?;
+        let note = note::read(&worktree);
+        let is_reset = self.bring_lost_work_back(&worktree, branch, note.as_ref())?;
         let tip = self.branch_commit(branch)?.ok_or_else(missing)?;
-        if note::was_cut_short(&worktree) {
-            self.reset(
+        if !is_reset && note::was_cut_short(&worktree) {
+            self.reset_with_note(
                 &worktree,
                 tip,
                 &HeadTo::Branch(branch_ref(branch)?),
@@ -92,6 +93,9 @@ impl Repo {
             return Ok(open);
         }
         if self.contains(tip, target)? {
+            if note::was_cut_short(&worktree) {
+                note::remove(&worktree)?;
+            }
             return Ok(Vec::new());
         }
         self.require_idle(&worktree)?;
@@ -127,6 +131,7 @@ impl Repo {
         worktree.require_branch(&want.branch)?;
         let note = note::read(&worktree);
         if self.bring_lost_work_back(&worktree, &want.branch, note.as_ref())? {
+            crash::point("git.resolve.brought-back");
             // Without the note, the merged commit is unknown; the next attempt starts the conflict
             // over.
             let Some(note) = note else {
@@ -197,6 +202,7 @@ impl Repo {
             let tip = self.head_commit(&worktree)?;
             self.reset(&worktree, tip, &HeadTo::Branch(reference), Clean::Untracked)?;
         }
+        note::remove(&worktree)?;
         let head = self.head_commit(&worktree)?;
         self.close_conflict(&want.branch, head)?;
         Ok(true)

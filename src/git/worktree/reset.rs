@@ -64,6 +64,18 @@ impl Repo {
         head: &HeadTo,
         clean: Clean<'_>,
     ) -> Result<(), GitError> {
+        self.reset_with_note(worktree, commit, head, clean)?;
+        forget_file(worktree, RESOLUTION)
+    }
+
+    /// The same, except that the note of a merge that starts over stays until another replaces it.
+    pub(crate) fn reset_with_note(
+        &self,
+        worktree: &Worktree,
+        commit: Oid,
+        head: &HeadTo,
+        clean: Clean<'_>,
+    ) -> Result<(), GitError> {
         worktree.free_locks(self)?;
         self.forget_state(worktree)?;
         worktree.set_head(&HeadTo::Detached(commit))?;
@@ -90,7 +102,7 @@ impl Repo {
                 worktree.discard_modules()?;
             }
         }
-        forget_file(worktree, RESOLUTION)
+        Ok(())
     }
 
     /// Removes the state of merges and rebases, sparse patterns, and an index that cannot be

@@ -3,10 +3,9 @@
 //! Invariant: nothing is changed, not even the index (`GIT_OPTIONAL_LOCKS=0`), so it may run beside
 //! a working agent.
 
-use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
-use git2::{ObjectType, Oid};
+use git2::Oid;
 
 use super::registry::Worktree;
 use crate::git::error::GitError;
@@ -117,32 +116,6 @@ impl Repo {
     pub(crate) fn status(&self, worktree: &Worktree) -> Result<Vec<Entry>, GitError> {
         let git = worktree.git(self).env("GIT_OPTIONAL_LOCKS", "0");
         status_by(worktree, git)
-    }
-
-    /// Digest of a worktree's commit and uncommitted files, by their size and modification time;
-    /// that of a clean worktree is its commit. Ignored files do not count.
-    pub fn tree_digest(&self, name: &str) -> Result<String, GitError> {
-        let worktree = self.worktree(name)?;
-        let head = self.head_commit(&worktree)?;
-        let git = worktree.git(self).env("GIT_OPTIONAL_LOCKS", "0");
-        let output = run_status(&worktree, git)?;
-        let mut seen = Vec::new();
-        for record in records(&output) {
-            let path = worktree.path.join(parse(record)?.path);
-            seen.extend_from_slice(record);
-            seen.push(0);
-            // A file that is gone is in the record.
-            if let Ok(file) = path.symlink_metadata() {
-                let stamp = [file.len().cast_signed(), file.mtime(), file.mtime_nsec()];
-                seen.extend(stamp.iter().flat_map(|number| number.to_le_bytes()));
-            }
-        }
-        if seen.is_empty() {
-            return Ok(head.to_string());
-        }
-        let digest = Oid::hash_object(ObjectType::Blob, &seen)
-            .map_err(GitError::library("digest the state of a worktree"))?;
-        Ok(format!("{head}-{digest:.16}"))
     }
 
     /// Paths that differ between two commits, without rename detection.

@@ -86,10 +86,8 @@ impl SegmentCandidate {
 
     /// The seq that its first line says it has.
     pub(in crate::journal) fn begins(&self) -> Result<Option<u64>, JournalError> {
-        let mut bytes = [0; HEADER];
-        let length = self.file.read_at(&mut bytes, 0);
-        let length = length.map_err(JournalError::io("read", &self.path))?;
-        Ok(record::header(&bytes[..length]).map(|header| header.seq))
+        let head = first_bytes(&self.file, &self.path)?;
+        Ok(record::header(&head).map(|header| header.seq))
     }
 
     /// Whether its first line is the one after `start`.
@@ -102,6 +100,14 @@ impl SegmentCandidate {
         let walked = tail_scan::walk_lines(&head, true, start.next_seq, &mut at, |_| Ok(()));
         walked.map(|_| at.chain != start)
     }
+}
+
+/// The bytes in which the numbers and the time of a file's first line are.
+pub(super) fn first_bytes(file: &File, path: &Path) -> Result<Vec<u8>, JournalError> {
+    let mut bytes = vec![0; HEADER];
+    let length = file.read_at(&mut bytes, 0);
+    bytes.truncate(length.map_err(JournalError::io("read", path))?);
+    Ok(bytes)
 }
 
 /// The name that the segment beginning with record `first` gets when it is rotated.

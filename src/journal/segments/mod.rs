@@ -15,6 +15,7 @@ use super::reader::{read_from, walk_segment};
 use super::record::{self, Header, MAX_LINE};
 use super::repair;
 use super::tail_scan::{ChainStart, Line, Progress, Tail};
+use crate::domain::time::Timestamp;
 use candidates::SegmentCandidate;
 
 /// So often a log that is rotated while it is looked at is looked at again.
@@ -115,6 +116,29 @@ impl Segments {
     /// The segments, from the oldest.
     pub fn iter(&self) -> impl Iterator<Item = &Segment> {
         self.list.iter()
+    }
+
+    /// The range of seqs outside of which no record is later than `since` and not later than
+    /// `until`, as the first lines of the segments say. The times of a log never decrease.
+    pub fn between(
+        &self,
+        since: Option<Timestamp>,
+        until: Option<Timestamp>,
+    ) -> Result<(u64, u64), JournalError> {
+        let (mut first, mut last) = (1, u64::MAX);
+        for segment in &self.list {
+            let head = candidates::first_bytes(&segment.file, &segment.path)?;
+            let Some(begun) = record::time_of(&head) else {
+                continue;
+            };
+            if since.is_some_and(|since| begun <= since) {
+                first = segment.first;
+            }
+            if until.is_some_and(|until| begun > until) {
+                last = last.min(segment.first.saturating_sub(1));
+            }
+        }
+        Ok((first, last))
     }
 
     /// The beginning of the segment that has, or would have, record `seq`.

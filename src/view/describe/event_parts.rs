@@ -222,6 +222,9 @@ pub(super) fn effect_words(effect: &Effect) -> String {
         Effect::Notify(effect::Notify { about }) => {
             format!("tell the webhook of event {about}")
         }
+        Effect::JudgeReplay(effect::JudgeReplay { of, .. }) => {
+            format!("compare the replay of {of} with its record")
+        }
     }
 }
 
@@ -263,6 +266,8 @@ fn purpose_words(purpose: &Purpose) -> String {
             format!("`{command}` to set up {}", setup_tree(tree))
         }
         Purpose::Hook { hook, seq, .. } => format!("hook {hook} for event {seq}"),
+        Purpose::Synthesis { profile, .. } => format!("synthesis of learnings by {profile}"),
+        Purpose::Replay { profile, of, .. } => format!("replay of {of} by {profile}"),
     }
 }
 

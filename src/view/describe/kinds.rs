@@ -65,6 +65,7 @@ pub fn interest(event: &Event) -> Interest {
         | Event::TargetSettled(_)
         | Event::IdeaAdded(_)
         | Event::IdeaEdited(_)
+        | Event::AgentImported(_)
         | Event::IdeaRetried(_)
         | Event::IdeaCancelled(_)
         | Event::IdeaAssigned(_)
@@ -101,7 +102,10 @@ pub fn interest(event: &Event) -> Interest {
         | Event::MemoryRetracted(_)
         | Event::WarningRaised(_)
         | Event::StateRepaired(_)
-        | Event::StateRestored(_) => Story,
+        | Event::StateRestored(_)
+        | Event::SwarmImported(_)
+        | Event::SwarmMoved(_)
+        | Event::SwarmReclaimed(_) => Story,
         Event::SettingsLoaded(_)
         | Event::ClockWentBack(_)
         | Event::RoomAwaited(_)
@@ -111,9 +115,13 @@ pub fn interest(event: &Event) -> Interest {
         | Event::EndingAsked(_)
         | Event::WorkSaved(_)
         | Event::RollbackBegun(_)
+        | Event::WorkImported(_)
         | Event::FactConfirmed(_)
         | Event::NotePut(_)
         | Event::NotesDropped(_)
+        | Event::MemoryCompacted(_)
+        | Event::ReplayAsked(_)
+        | Event::ReplayJudged(_)
         | Event::WarningCleared(_) => News,
         Event::WorktreeReady(_)
         | Event::GateStarted(_)
@@ -135,7 +143,10 @@ pub fn interest(event: &Event) -> Interest {
         | Event::NeedSettled(_)
         | Event::NightBegan(_)
         | Event::NoticeDelivered(_)
+        | Event::Synthesised(_)
         | Event::MemoryShown(_)
+        | Event::MemoryRead(_)
+        | Event::RecordsExpired(_)
         | Event::HookCutOff(_) => Detail,
         Event::Mark(_)
         | Event::TargetSeen(_)
@@ -151,6 +162,7 @@ pub fn interest(event: &Event) -> Interest {
         | Event::HookAsked(_)
         | Event::UndoRecorded(_)
         | Event::WorkRescued(_)
+        | Event::IterationRecorded(_)
         | Event::CommandTaken(_)
         | Event::EffectRequested(_) => Plumbing,
     }

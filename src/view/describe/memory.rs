@@ -2,11 +2,12 @@
 
 use super::text::title;
 use crate::domain::event::{
-    ClaimEffect, FactConfirmed, FactDisputed, FactPinned, FactWritten, Learned, MemoryRetracted,
-    MemoryShown, NotePut, NotesDropped,
+    ClaimEffect, FactConfirmed, FactDisputed, FactPinned, FactWritten, Learned, MemoryCompacted,
+    MemoryRead, MemoryRetracted, MemoryShown, NotePut, NotesDropped, ReadCounts, Synthesised,
 };
 use crate::domain::memory::NoteKey;
 use crate::domain::request::Author;
+use crate::view::memory::dropped;
 
 /// Characters of a text that a line shows.
 const SHOWN: usize = 120;
@@ -133,4 +134,38 @@ pub(super) fn shown(shown: &MemoryShown) -> String {
         1 => format!("{agent} was shown 1 item of the memory"),
         count => format!("{agent} was shown {count} items of the memory"),
     }
+}
+
+pub(super) fn read(read: &MemoryRead) -> String {
+    let ReadCounts {
+        board,
+        fact,
+        search,
+        log,
+    } = read.by_tool;
+    let times = board + fact + search + log;
+    let times = match times {
+        1 => "once".to_owned(),
+        times => format!("{times} times"),
+    };
+    let items = match read.items.len() {
+        1 => "1 item".to_owned(),
+        count => format!("{count} items"),
+    };
+    format!("{} read the memory {times}: {items}", read.agent)
+}
+
+pub(super) fn compacted(compacted: &MemoryCompacted) -> String {
+    let by = compacted.by.as_ref().map(author);
+    let by = by.unwrap_or_else(|| "swarm".to_owned());
+    let dropped = dropped(compacted);
+    format!("{by} compacted the memory: {dropped} left the state")
+}
+
+pub(super) fn synthesised(synthesised: &Synthesised) -> String {
+    let Synthesised { run, up_to, failed } = synthesised;
+    if *failed {
+        return format!("the synthesis {run} failed before it read the learnings");
+    }
+    format!("the synthesis {run} has read the learnings up to learning-{up_to:03}")
 }

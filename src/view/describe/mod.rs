@@ -11,9 +11,11 @@ mod memory;
 mod paused;
 mod point;
 mod previous_daemon;
+mod records;
 mod subject;
 mod text;
 mod tone;
+mod transfer;
 mod usage;
 mod waiting;
 
@@ -207,6 +209,11 @@ fn describe_event(event: &Event) -> String {
         Event::StateRestored(StateRestored { copy, .. }) => {
             format!("the repaired log starts here, with the whole state; original files: {copy}")
         }
+        Event::SwarmImported(it) => transfer::imported(it),
+        Event::WorkImported(it) => transfer::work_imported(it),
+        Event::AgentImported(it) => transfer::agent_imported(it),
+        Event::SwarmMoved(it) => transfer::moved(it),
+        Event::SwarmReclaimed(_) => "reclaimed: the swarm works here again".to_owned(),
 
         Event::AttemptMoved(AttemptMoved { agent, phase, .. }) => {
             format!("{agent} is {}", attempt_phase(*phase))
@@ -402,6 +409,13 @@ fn describe_event(event: &Event) -> String {
         Event::NotePut(put) => memory::note_put(put),
         Event::NotesDropped(dropped) => memory::notes_dropped(dropped),
         Event::MemoryShown(shown) => memory::shown(shown),
+        Event::MemoryRead(read) => memory::read(read),
+        Event::MemoryCompacted(compacted) => memory::compacted(compacted),
+        Event::Synthesised(synthesised) => memory::synthesised(synthesised),
+        Event::IterationRecorded(recorded) => records::recorded(recorded),
+        Event::RecordsExpired(expired) => records::expired(expired),
+        Event::ReplayAsked(asked) => records::replay_asked(asked),
+        Event::ReplayJudged(judged) => records::replay_judged(judged),
         Event::CommandTaken(CommandTaken { op, by, of, .. }) => {
             format!("operation {op} of {by}: {of}")
         }

@@ -188,6 +188,11 @@ fn names(event: &Event) -> Names<'_> {
         Event::VerifyPassed(it) => Names::idea(&it.id),
         Event::MergeReturned(it) => Names::idea(&it.id),
         Event::RollbackPlanned(it) => Names::idea(&it.id),
+        Event::WorkImported(it) => Names::idea(&it.id),
+        Event::AgentImported(it) => Names::idea(&it.id),
+        Event::SwarmImported(it) => Names::author(&it.by),
+        Event::SwarmMoved(it) => Names::author(&it.by),
+        Event::SwarmReclaimed(it) => Names::author(&it.by),
         Event::IdeaClaimed(it) => Names::default().of(Some(&it.agent), Some(&it.id)),
         Event::ApprovalWithdrawn(it) => Names::idea(&it.id),
         Event::MergeRejected(it) => Names::default().of(Some(&it.agent), Some(&it.id)),
@@ -233,6 +238,19 @@ fn names(event: &Event) -> Names<'_> {
             run: Some(&it.run),
             ..Names::agent(&it.agent)
         },
+        Event::MemoryRead(it) => Names {
+            run: Some(&it.run),
+            ..Names::agent(&it.agent)
+        },
+        Event::IterationRecorded(it) => Names {
+            run: Some(&it.run),
+            ideas: vec![&it.idea],
+            ..Names::agent(&it.agent)
+        },
+        Event::MemoryCompacted(it) => it.by.as_ref().map_or_else(Names::default, Names::author),
+        Event::Synthesised(it) => Names::run(&it.run),
+        Event::ReplayAsked(it) => Names::run(&it.of),
+        Event::ReplayJudged(it) => Names::run(&it.of),
         Event::RunStarted(it) => Names::run(&it.run),
         Event::BaselineStarted(it) => Names::run(&it.run),
         Event::SetupStarted(it) => of_tree(Names::run(&it.run), &it.tree),
@@ -290,6 +308,7 @@ fn names(event: &Event) -> Names<'_> {
         | Event::RolledBack(_)
         | Event::RollbackAbandoned(_)
         | Event::HookApproved(_)
+        | Event::RecordsExpired(_)
         | Event::NightBegan(_)
         | Event::NightEnded(_)
         | Event::WarningRaised(_)
@@ -322,7 +341,9 @@ fn effect_names(effect: &Effect) -> Names<'_> {
                 Names::run(&it.run).of(Some(agent), None)
             }
             Purpose::Verify { idea, .. } => Names::run(&it.run).of(None, Some(idea)),
-            Purpose::Baseline { .. } => Names::run(&it.run),
+            Purpose::Baseline { .. } | Purpose::Synthesis { .. } | Purpose::Replay { .. } => {
+                Names::run(&it.run)
+            }
             Purpose::Setup { tree, .. } => of_tree(Names::run(&it.run), tree),
             Purpose::Hook { agent, idea, .. } => {
                 Names::run(&it.run).of(agent.as_ref(), idea.as_ref())
@@ -336,6 +357,7 @@ fn effect_names(effect: &Effect) -> Names<'_> {
         | Effect::MoveTarget(_)
         | Effect::ArchiveInbox(_) => Names::default(),
         Effect::Notify(it) => Names::about(it.about),
+        Effect::JudgeReplay(it) => Names::run(&it.run),
     }
 }
 

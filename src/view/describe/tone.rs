@@ -122,7 +122,19 @@ pub fn tone(event: &Event) -> Tone {
         | Event::NotePut(_)
         | Event::NotesDropped(_)
         | Event::MemoryShown(_)
+        | Event::MemoryRead(_)
+        | Event::MemoryCompacted(_)
+        | Event::Synthesised(_)
+        | Event::IterationRecorded(_)
+        | Event::RecordsExpired(_)
+        | Event::ReplayAsked(_)
+        | Event::ReplayJudged(_)
         | Event::CommandTaken(_)
+        | Event::SwarmImported(_)
+        | Event::WorkImported(_)
+        | Event::SwarmMoved(_)
+        | Event::SwarmReclaimed(_)
+        | Event::AgentImported(_)
         | Event::WarningCleared(_) => Tone::Plain,
     }
 }

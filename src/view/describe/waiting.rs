@@ -64,7 +64,8 @@ fn describe_effect(state: &State, effect: &Effect) -> Option<String> {
         | Effect::MakeCheckpoint(_)
         | Effect::DeleteCheckpoint(_)
         | Effect::CheckRollback(_)
-        | Effect::MoveTarget(_) => Some(title(&effect_words(effect), 80)),
+        | Effect::MoveTarget(_)
+        | Effect::JudgeReplay(_) => Some(title(&effect_words(effect), 80)),
     }
 }
 

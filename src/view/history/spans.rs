@@ -133,6 +133,8 @@ impl Spans {
                 SetupTree::Target => (Work::Setup, None, None, None),
             },
             Purpose::Hook { agent, idea, .. } => (Work::Hook, agent.as_ref(), idea.as_ref(), None),
+            // It is for no idea and not for the target.
+            Purpose::Synthesis { .. } | Purpose::Replay { .. } => return,
         };
         let known = self.attempts.iter().find(|(its, attempt)| {
             agent.map_or_else(|| Some(&attempt.idea) == idea, |agent| agent == *its)

@@ -37,6 +37,8 @@ fn bars_are_what_the_log_says(history: &History, log: &[(Timestamp, Event)]) {
             effect: Effect::Run(asked),
             ..
         }) = event
+            // It is for no idea and not for the target.
+            && !matches!(asked.purpose, Purpose::Replay { .. })
         {
             wanted.push((seq, end_of(log, &asked.run, index)));
         }

@@ -26,6 +26,10 @@ pub struct HitView {
     pub status: FactStatus,
     /// From 0 to 1: how much evidence supports it, whether or not its files changed since.
     pub confidence: f64,
+    /// Whether it was dropped from the state, so that only the event log has it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    pub compacted: bool,
 }
 
 /// The result of a search.
@@ -49,6 +53,7 @@ pub fn fact_hit(state: &State, aged: &Aged, key: &FactKey) -> Option<HitView> {
         version: fact.version,
         status: fact.status(),
         confidence: confidence(state, &fact.evidence, is_aged, !fact.rivals.is_empty()),
+        compacted: false,
     })
 }
 
@@ -65,5 +70,6 @@ pub fn learning_hit(state: &State, learning: &Learning) -> HitView {
         version: 1,
         status,
         confidence: confidence(state, &learning.evidence, false, false),
+        compacted: false,
     }
 }

@@ -1,7 +1,9 @@
 //! Which events of the log are about the memory, and which of them somebody asks for.
 //!
 //! Invariant: an event about the memory names its author itself, so a page of the log needs no
-//! event before it, except to find where a time lies.
+//! event before it. A line that is passed over unparsed holds no event that is asked for.
+
+use memchr::memmem;
 
 use crate::domain::event::Event;
 use crate::domain::ids::AgentId;
@@ -9,7 +11,7 @@ use crate::domain::time::Timestamp;
 use crate::view::describe::{Point, Subjects};
 
 /// The kinds of events about the memory.
-pub const KINDS: [&str; 9] = [
+pub const KINDS: [&str; 12] = [
     "learned",
     "factWritten",
     "factConfirmed",
@@ -19,6 +21,9 @@ pub const KINDS: [&str; 9] = [
     "notePut",
     "notesDropped",
     "memoryShown",
+    "memoryRead",
+    "memoryCompacted",
+    "synthesised",
 ];
 
 /// What somebody asks for.
@@ -43,6 +48,15 @@ impl LogFilter {
         }
     }
 
+    /// The same for lines of the log that are not parsed yet.
+    pub fn lines(&self) -> LineFilter<'_> {
+        let agent = self.agent.as_ref();
+        LineFilter {
+            filter: self,
+            agent: agent.map(|agent| memmem::Finder::new(agent.as_str())),
+        }
+    }
+
     /// Whether an event is asked for.
     pub fn wants(&self, seq: u64, at: Timestamp, event: &Event) -> bool {
         let is_after = |point: Point| match point {
@@ -57,5 +71,30 @@ impl LogFilter {
                 let subject = Subjects::default().resolve(seq, event);
                 subject.agent.as_ref() == Some(agent)
             })
+    }
+}
+
+/// Which lines of the log may hold an event that is asked for.
+#[derive(Debug)]
+pub struct LineFilter<'f> {
+    filter: &'f LogFilter,
+    agent: Option<memmem::Finder<'f>>,
+}
+
+impl LineFilter<'_> {
+    /// False only if [`LogFilter::wants`] is false for the line's event. `at` and `kind` are the
+    /// line's own; an event of an agent has the agent's id in its line.
+    pub fn may_want(&self, at: &str, kind: &str, line: &[u8]) -> bool {
+        let LogFilter { since, until, .. } = self.filter;
+        let is_after = |limit: Timestamp| at.parse().ok().map(|at: Timestamp| at > limit);
+        let time = |point: &Option<Point>| match point {
+            Some(Point::Time(time)) => Some(*time),
+            Some(Point::Seq(_)) | None => None,
+        };
+        KINDS.contains(&kind)
+            && self.filter.kind.as_deref().is_none_or(|it| it == kind)
+            && self.agent.as_ref().is_none_or(|it| it.find(line).is_some())
+            && time(since).is_none_or(|limit| is_after(limit) != Some(false))
+            && time(until).is_none_or(|limit| is_after(limit) != Some(true))
     }
 }

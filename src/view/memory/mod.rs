@@ -6,13 +6,16 @@
 
 mod answer;
 mod board;
+mod compacted;
 mod fact;
 mod hit;
 mod log;
 mod nearest;
+mod news;
 mod note;
 mod shown;
 mod sides;
+mod stats;
 
 use std::collections::BTreeMap;
 
@@ -25,16 +28,23 @@ pub use answer::{
     changed_fact, learned, learned_references, put_note, retracted, written,
 };
 pub use board::{BoardFilter, BoardPage, board_page, fact_count};
+pub use compacted::{CompactedView, compacted, dropped, dropped_words};
 pub use fact::{
     ClaimView, EvidenceView, FactDetail, FactView, OldValueView, RetractionView, SHOWN_HISTORY,
     board, fact,
 };
 pub use hit::{HitView, SearchView, fact_hit, learning_hit};
-pub use log::{KINDS as MEMORY_KINDS, LogFilter};
+pub use log::{KINDS as MEMORY_KINDS, LineFilter, LogFilter};
 pub use nearest::{note_suggestions, suggestions};
+pub use news::{NewsGroupView, NewsView, SynthesisBegunView, synthesis_begun};
+pub(in crate::view) use note::sha256;
 pub use note::{NoteHeadView, NoteView, note, notes};
 pub use shown::{ShownItemView, ShownView, shown, shown_by_log};
 pub use sides::{SideView, sides};
+pub use stats::{
+    ArmView, DuplicationView, FactsView, LatencyView, LiftView, Measure, Measures, SinceStart,
+    StatsView, SynthesisView, TOO_FEW, UseView, markdown, stats, summary,
+};
 
 /// For each fact, the paths of its evidence that changed since.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

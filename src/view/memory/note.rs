@@ -79,7 +79,8 @@ fn head(key: &NoteKey, note: &Note) -> NoteHeadView {
     }
 }
 
-fn sha256(text: &str) -> String {
+/// SHA-256 of a text, in hexadecimal digits.
+pub(in crate::view) fn sha256(text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes());
     digest
         .iter()

@@ -14,6 +14,7 @@ use crate::domain::memory::{
 };
 use crate::domain::request::{Author, Operation};
 use crate::domain::state::{IdeaStatus, State};
+use crate::domain::testkit::memory_samples;
 use crate::domain::time::Timestamp;
 use crate::view::describe::Point;
 use crate::view::schema::event_kinds;
@@ -253,6 +254,44 @@ fn the_log_selects_by_range_kind_and_agent() {
     for kind in MEMORY_KINDS {
         assert!(event_kinds().contains(&kind), "{kind}");
     }
+}
+
+#[test]
+fn no_line_of_an_event_that_is_asked_for_is_passed_over() {
+    let at = Timestamp::from_millis(1_000);
+    let before = Timestamp::from_millis(999);
+    let agents = ["ed-001", "ed-002"].map(|id| id.parse().ok());
+    let kinds = MEMORY_KINDS.map(|kind| Some(kind.to_owned()));
+    let times = [None, Some(Point::Time(before)), Some(Point::Time(at))];
+    let (mut asked_for, mut passed_over) = (0, 0);
+    let events = memory_samples::of_every_kind();
+    for event in events.into_iter().chain(memory_samples::all()) {
+        let line = serde_json::to_vec(&event).unwrap();
+        for agent in agents.iter().chain([&None]) {
+            for kind in kinds.iter().chain([&None]) {
+                for (since, until) in times.iter().flat_map(|it| times.map(|until| (*it, until))) {
+                    let filter = LogFilter {
+                        since,
+                        until,
+                        agent: agent.clone(),
+                        kind: kind.clone(),
+                    };
+                    let lines = filter.lines();
+                    let may = lines.may_want(&at.to_string(), event.kind(), &line);
+                    let wanted = filter.wants(7, at, &event);
+                    assert!(may || !wanted, "{filter:?}: {event:?}");
+                    // A time that cannot be read decides nothing.
+                    assert!(lines.may_want("soon", event.kind(), &line) || !wanted);
+                    asked_for += u32::from(wanted);
+                    passed_over += u32::from(!may);
+                }
+            }
+        }
+    }
+    assert!(
+        asked_for > 50 && passed_over > 50,
+        "{asked_for}, {passed_over}"
+    );
 }
 
 #[test]

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::ids::{AgentId, IdeaId, Oid};
+use crate::domain::decide::transfer::refuse_moved;
+use crate::domain::ids::{AgentId, IdeaId, Oid, RunId};
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::settings::Mode;
 use crate::domain::state::{IdeaStatus, State};
@@ -47,6 +48,10 @@ pub struct StatusView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub baseline: Option<BaselineView>,
+    /// The run of the synthesis that reads new learnings now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Option<String>)]
+    pub synthesis: Option<RunId>,
     /// Slots for running agents.
     pub slots: SlotsView,
     /// The number of ideas in each status; every status is present.
@@ -107,6 +112,8 @@ pub struct SlotsView {
 pub struct Outside {
     /// The daemon's process id; `None` if no daemon is running.
     pub pid: Option<u32>,
+    /// Whether the state is an earlier one: then it says itself whether a daemon was running.
+    pub is_past: bool,
     /// The address of the web page.
     pub web_url: Option<String>,
     /// The target branch's commit.
@@ -135,15 +142,18 @@ pub enum TargetNow {
 pub fn status(state: &State, outside: Outside) -> StatusView {
     let Outside {
         pid,
+        is_past,
         web_url,
         target: now,
         stalled,
         left_running,
         killed,
     } = outside;
-    let phase = match pid {
-        Some(_) => state.swarm.phase,
-        None => SwarmPhase::Stopped,
+    let runs = pid.is_some() || is_past;
+    let phase = if runs {
+        state.swarm.phase
+    } else {
+        SwarmPhase::Stopped
     };
     let settings = state.settings.as_deref();
     let target = state.swarm.target.as_ref();
@@ -160,25 +170,21 @@ pub fn status(state: &State, outside: Outside) -> StatusView {
                 TargetNow::Unknown | TargetNow::Gone => target.map(|target| target.commit.clone()),
             },
         },
-        baseline: pid.and_then(|_| baseline::running(state)),
+        baseline: runs.then(|| baseline::running(state)).flatten(),
+        synthesis: state.synthesis_run().filter(|_| runs).cloned(),
         slots: SlotsView {
             used: state.slots_used(),
             max: settings.map_or(0, |settings| settings.max_parallel as usize),
         },
         ideas: count(state),
         ideas_held: state.ideas.open().filter(|(_, idea)| idea.held).count(),
-        agents: state
-            .agents
-            .iter()
-            .map(|(id, attempt)| live_agent(id, attempt))
-            .collect(),
+        agents: live_agents(state),
         merge_queue: merges(state),
-        needs_you: match pid {
-            Some(_) => needs_you(state),
-            None => cut_off(state)
-                .into_iter()
-                .chain(after_a_start(needs_you(state)))
-                .collect(),
+        needs_you: if runs {
+            needs_you(state)
+        } else {
+            let after_a_start = after_a_start(needs_you(state));
+            cut_off(state).into_iter().chain(after_a_start).collect()
         },
         warnings: killed
             .map(was_killed)
@@ -191,6 +197,13 @@ pub fn status(state: &State, outside: Outside) -> StatusView {
         used_today: usage::today(state),
         rest: rest(state),
     }
+}
+
+fn live_agents(state: &State) -> Vec<AgentView> {
+    let agents = state.agents.iter();
+    agents
+        .map(|(id, attempt)| live_agent(id, attempt))
+        .collect()
 }
 
 fn was_killed(pid: u32) -> WarningView {
@@ -235,14 +248,23 @@ pub(in crate::view) fn warnings(
         .flatten();
     let known = warnings::raised(state, |_| true);
     let unread = unread_messages::warnings(state);
+    let moved = moved_away(state);
     stalled
         .into_iter()
+        .chain(moved)
         .chain(gone)
         .chain(known)
         .chain(unread)
         // Last, because one of them stands for as long as nothing is configured.
         .chain(baseline::warnings(state))
         .collect()
+}
+
+/// That nothing works here any more, because the swarm goes on elsewhere.
+fn moved_away(state: &State) -> Option<WarningView> {
+    let refused = refuse_moved(state).err()?;
+    let message = format!("{refused}; if nothing works there, work here again");
+    Some(WarningView::new("moved", message).command("swarm snapshot reclaim"))
 }
 
 fn target_gone(state: &State) -> Option<WarningView> {

@@ -15,8 +15,8 @@ use crate::domain::warning::WarningKind;
 #[schema(as = Warning)]
 pub struct WarningView {
     /// What it is about: `disk`, `repository`, `target`, `config`, `hook`, `budget`, `stuck`,
-    /// `no-checks`, `daemon` (it was killed) and so on; `other` if a newer version of swarm raised
-    /// it.
+    /// `no-checks`, `daemon` (it was killed), `moved` (the swarm goes on elsewhere) and so on;
+    /// `other` if a newer version of swarm raised it.
     #[schema(value_type = String)]
     pub kind: &'static str,
     /// What happened and why.
@@ -67,7 +67,7 @@ pub fn standstills(
     stalled: Option<(Timestamp, String)>,
 ) -> Vec<WarningView> {
     let is_one = |warning: &WarningView| {
-        ["log", "disk", "repository", "target", "config"].contains(&warning.kind)
+        ["log", "moved", "disk", "repository", "target", "config"].contains(&warning.kind)
     };
     let all = warnings(state, now, stalled).into_iter();
     all.filter(is_one).collect()

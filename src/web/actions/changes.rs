@@ -138,6 +138,10 @@ fn change(event: &Event) -> Option<(Object<'_>, String)> {
             format!("{} was added and waits for it", it.id),
         ),
         Event::IdeaEdited(it) => (Object::Idea(&it.id), format!("{} was edited", it.id)),
+        Event::AgentImported(it) => (
+            Object::Idea(&it.id),
+            format!("{} goes on from an imported agent", it.id),
+        ),
         Event::IdeaRetried(it) => (Object::Idea(&it.id), format!("{} was retried", it.id)),
         Event::IdeaCancelled(it) => (Object::Idea(&it.id), format!("{} was cancelled", it.id)),
         Event::IdeaAssigned(it) => (Object::Idea(&it.id), format!("{} was assigned", it.id)),
@@ -233,6 +237,11 @@ fn change(event: &Event) -> Option<(Object<'_>, String)> {
         Event::StateRepaired(_) | Event::StateRestored(_) => {
             (Object::Everything, "the state was repaired".into())
         }
+        Event::SwarmImported(_) | Event::WorkImported(_) => {
+            (Object::Everything, "the swarm was imported".into())
+        }
+        Event::SwarmMoved(_) => (Object::Everything, "the swarm has moved away".into()),
+        Event::SwarmReclaimed(_) => (Object::Everything, "the swarm was reclaimed".into()),
         Event::Mark(_)
         | Event::DaemonStarted(_)
         | Event::PauseSet(_)
@@ -297,6 +306,13 @@ fn change(event: &Event) -> Option<(Object<'_>, String)> {
         | Event::NotePut(_)
         | Event::NotesDropped(_)
         | Event::MemoryShown(_)
+        | Event::MemoryRead(_)
+        | Event::MemoryCompacted(_)
+        | Event::Synthesised(_)
+        | Event::IterationRecorded(_)
+        | Event::RecordsExpired(_)
+        | Event::ReplayAsked(_)
+        | Event::ReplayJudged(_)
         | Event::CommandTaken(_)
         | Event::WarningRaised(_)
         | Event::WarningCleared(_)

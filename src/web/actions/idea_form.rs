@@ -85,6 +85,7 @@ impl Typed {
             profile: profile(&self.profile)?,
             inbox: None,
             review: self.review,
+            imported: None,
         };
         let of_text = |text| NewIdea {
             text,

@@ -37,6 +37,9 @@ pub fn bar(drawing: &Drawing<'_>, view: &FrameView) -> Markup {
                     "Roll back to " span .cut { (name) "…" }
                 }
             }
+            a .b href=(drawing.live_link(&format!("changes?from={}&to=now", view.seq))) {
+                "Compare with now"
+            }
             a .b href=(drawing.live_link(&drawing.path)) { "Back to now" }
         }
     }

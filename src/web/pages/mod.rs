@@ -62,6 +62,8 @@ pub enum Route {
     Checkpoints,
     /// One checkpoint.
     Checkpoint(String),
+    /// What differs between two points of the log.
+    Changes,
     /// What a night brought.
     Report,
     /// What was spent.
@@ -97,6 +99,7 @@ impl Route {
             ["events"] => Self::Events,
             ["checkpoints"] => Self::Checkpoints,
             ["checkpoints", name] => Self::Checkpoint(name.to_owned()),
+            ["changes"] => Self::Changes,
             ["report"] => Self::Report,
             ["cost"] => Self::Cost,
             ["learnings"] => Self::Learnings,
@@ -123,6 +126,7 @@ impl Route {
             Self::Events => Box::new(past::events::load(asked).await?),
             Self::Checkpoints => Box::new(checkpoints::load(asked).await?),
             Self::Checkpoint(name) => Box::new(checkpoints::checkpoint::load(asked, name).await?),
+            Self::Changes => Box::new(past::changes::load(asked).await?),
             Self::Report => Box::new(past::report::load(asked).await?),
             Self::Cost => Box::new(past::cost::load(asked).await?),
             Self::Learnings => Box::new(swarm::learnings::load(asked).await?),

@@ -1,6 +1,7 @@
 //! What holds on every page, whatever the log holds: the pages over a log in memory, at each of its
 //! events.
 
+mod changes;
 mod counts;
 mod hostile;
 mod past;
@@ -139,6 +140,7 @@ impl World {
             control: told.clone(),
             entrance: None,
             finder: Arc::default(),
+            measured: Arc::default(),
             stop: watch::channel(false).1,
         };
         let access = Access::open(dir.path(), 4_000).unwrap();
@@ -224,6 +226,9 @@ fn addresses(state: &State) -> Vec<String> {
         "events",
         "events?all=1",
         "checkpoints",
+        "changes",
+        "changes?from=0&to=now&section=ideas",
+        "changes?from=0&to=1",
         "report",
         "cost",
         "cost?by=idea",
@@ -239,7 +244,7 @@ fn addresses(state: &State) -> Vec<String> {
     ideas.truncate(3);
     for id in ideas {
         all.push(format!("ideas/{id}"));
-        let tabs = ["changes", "output", "history", "prompt"];
+        let tabs = ["changes", "output", "history", "prompt", "provenance"];
         all.extend(tabs.map(|tab| format!("ideas/{id}?tab={tab}")));
     }
     let facts = state.facts.iter().take(3);

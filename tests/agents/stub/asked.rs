@@ -26,6 +26,8 @@ pub struct Asked {
     pub step: usize,
     /// What tools had given since the script began.
     pub results: Vec<String>,
+    /// What tools had given in the whole conversation.
+    pub remembered: Vec<String>,
     /// What people and swarm had said, all of it.
     pub prompts: Vec<String>,
     /// A question beside the work (a title, a summary): without tools.

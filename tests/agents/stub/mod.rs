@@ -186,6 +186,10 @@ impl Shared {
             Item::User(text) => Some(text.clone()),
             _ => None,
         });
+        let results = items.iter().filter_map(|item| match item {
+            Item::Result(text) => Some(text.clone()),
+            _ => None,
+        });
         let of_path = || request.path.rsplit('/').next()?.split(':').next();
         let model = body["model"].as_str().or_else(of_path);
         let mut state = self.lock();
@@ -200,6 +204,7 @@ impl Shared {
             script: place.script,
             step: place.step,
             results: place.results,
+            remembered: results.collect(),
             prompts: prompts.collect(),
             aside,
             end: End::Open,

@@ -11,6 +11,9 @@ use super::{cell, whole};
 /// type.
 const NAMED: &[(&str, &str)] = &[("agents.profiles", "NAME"), ("pricing", "MODEL")];
 
+/// Objects inside others that have a section of their own.
+const NESTED: &[&str] = &["memory.synthesis"];
+
 #[test]
 fn configuration() {
     let schema = swarm::config::schema::schema();
@@ -59,7 +62,7 @@ fn configuration() {
         }
         let nested = deeper
             .into_iter()
-            .filter(|(key, _)| NAMED.iter().any(|(named, _)| named == key));
+            .filter(|(key, _)| NESTED.contains(key) || NAMED.iter().any(|(named, _)| named == key));
         sections.extend(
             nested.map(|(key, object)| (&*Box::leak(key.to_owned().into_boxed_str()), object)),
         );

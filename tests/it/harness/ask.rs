@@ -27,6 +27,21 @@ impl Sandbox {
         parsed(&answer).ok_or_else(|| io::Error::other(format!("cut short: `{answer}`")))
     }
 
+    /// Posts a file below `/api/v1/` as the operation of this id; the answer's status and body.
+    pub fn post_file(&self, path: &str, file: &[u8], operation: &str) -> io::Result<(u16, Value)> {
+        let mut stream = UnixStream::connect(self.socket()?)?;
+        write!(
+            stream,
+            "POST /api/v1/{path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
+            Idempotency-Key: {operation}\r\nContent-Length: {}\r\n\r\n",
+            file.len()
+        )?;
+        stream.write_all(file)?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        parsed(&answer).ok_or_else(|| io::Error::other(format!("cut short: `{answer}`")))
+    }
+
     /// Asks for this view below `/api/v1/`; how long the answer took.
     pub fn asked(&self, path: &str) -> io::Result<Duration> {
         let begun = Instant::now();

@@ -6,6 +6,7 @@
 //! and a test that passed must not have left anything to end.
 
 mod agent;
+pub mod archive;
 mod ask;
 mod daemon;
 mod disk;

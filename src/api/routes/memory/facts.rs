@@ -9,8 +9,10 @@ use super::types::{BoardQuery, Confirm, Dispute, FactQuery, NewValue, Pin, Retra
 use super::{Key, aged, ask, similar, state_then, taken};
 use crate::api::ApiContext;
 use crate::api::error::{ApiError, ErrorBody};
-use crate::api::extract::{Asked, Body, Params};
+use crate::api::extract::{Asked, Body, Params, Reader};
 use crate::api::types::Done;
+use crate::daemon::memory::tally::ReadOf;
+use crate::domain::event::ShownItem;
 use crate::domain::memory::{FactKey, MemoryCommand, MemoryRefusal};
 use crate::domain::rejection::Rejection;
 use crate::domain::state;
@@ -29,8 +31,10 @@ type Context = State<Arc<ApiContext>>;
 )]
 pub(in crate::api::routes) async fn board(
     State(context): Context,
+    reader: Reader,
     Params(query): Params<BoardQuery>,
 ) -> Result<Json<Vec<FactView>>, ApiError> {
+    reader.reads(&context, ReadOf::Board, Vec::new());
     let aged = aged(&context, None).await?;
     let board = |state: &_| view::memory::board(state, &aged, query.all);
     Ok(Json(context.handle.read(board)))
@@ -45,6 +49,7 @@ pub(in crate::api::routes) async fn board(
 )]
 pub(in crate::api::routes) async fn show(
     State(context): Context,
+    reader: Reader,
     Key(key): Key<FactKey>,
     Params(query): Params<FactQuery>,
 ) -> Result<Json<FactDetail>, ApiError> {
@@ -58,14 +63,20 @@ pub(in crate::api::routes) async fn show(
         let found = view::memory::fact(state, &aged, &key, history);
         found.ok_or_else(|| unknown(state, &key))
     };
-    match &then {
-        Some(state) => read(state).map(Json),
-        None => context.handle.read(read).map(Json),
-    }
+    let found = match &then {
+        Some(state) => read(state),
+        None => context.handle.read(read),
+    }?;
+    let item = ShownItem {
+        reference: key.to_string(),
+        version: found.fact.version,
+    };
+    reader.reads(&context, ReadOf::Fact, vec![item]);
+    Ok(Json(found))
 }
 
 fn unknown(state: &state::State, key: &FactKey) -> ApiError {
-    let refusal = MemoryRefusal::FactUnknown(key.clone());
+    let refusal = MemoryRefusal::no_fact(state, key);
     let mut error = ApiError::from(Rejection::from(refusal));
     error
         .suggestions

@@ -1,6 +1,7 @@
 //! The history of the memory, what agents were shown of it, and searches.
 
 use std::io;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use axum::Json;
@@ -14,10 +15,11 @@ use super::{blocking, point};
 use crate::api::ApiContext;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::events::record;
-use crate::api::extract::{Id, Params};
+use crate::api::extract::{Id, Params, Reader};
 use crate::api::schema::EventRecord;
-use crate::daemon::memory::finder::{DEFAULT_HITS, MAX_HITS, Query};
-use crate::domain::event::Event;
+use crate::daemon::memory::finder::{self, DEFAULT_HITS, MAX_HITS, Query};
+use crate::daemon::memory::tally::ReadOf;
+use crate::domain::event::{Event, ShownItem};
 use crate::domain::ids::AgentId;
 use crate::domain::rejection::Rejection;
 use crate::domain::state;
@@ -40,6 +42,7 @@ const MAX_EVENTS: usize = 1_000;
 )]
 pub(in crate::api::routes) async fn log(
     State(context): Context,
+    reader: Reader,
     Params(query): Params<LogQuery>,
 ) -> Result<Response, ApiError> {
     query.check_kind()?;
@@ -54,15 +57,24 @@ pub(in crate::api::routes) async fn log(
     let log = Arc::clone(&context.log);
     let records = blocking(move || -> io::Result<Vec<Vec<u8>>> {
         let mut records = Vec::new();
-        log.scan(filter.read_after(), last, &mut |one| {
-            if records.len() < limit && filter.wants(one.seq, one.ts, &one.event) {
+        if limit > 0 {
+            log.memory_log(&filter, last, &mut |one| {
                 records.push(record(&one));
-            }
-        })?;
+                if records.len() < limit {
+                    ControlFlow::Continue(())
+                } else {
+                    ControlFlow::Break(())
+                }
+            })?;
+        }
         records.into_iter().map(|it| Ok(it?)).collect()
     })
     .await?;
     let records = records.map_err(|error| ApiError::unreadable("the event log", &error))?;
+    // A client that asks for the next page until there is none has read once.
+    if !records.is_empty() {
+        reader.reads(&context, ReadOf::Log, Vec::new());
+    }
     let mut body = vec![b'['];
     body.extend_from_slice(&records.join(&b','));
     body.push(b']');
@@ -71,6 +83,8 @@ pub(in crate::api::routes) async fn log(
 }
 
 /// Search facts and learnings by their words.
+///
+/// With `all`, the event log is searched too, for learnings that were dropped from the state.
 #[utoipa::path(
     get, path = "/memory/search", tag = "memory", params(SearchQuery),
     responses((status = 200, body = view::memory::SearchView),
@@ -78,18 +92,33 @@ pub(in crate::api::routes) async fn log(
 )]
 pub(in crate::api::routes) async fn search(
     State(context): Context,
+    reader: Reader,
     Params(query): Params<SearchQuery>,
 ) -> Result<Json<SearchView>, ApiError> {
-    let found = blocking(move || {
-        let read = |each: &mut dyn FnMut(&state::State)| context.handle.read(|it| each(it));
+    let searched = Arc::clone(&context);
+    let found = blocking(move || -> io::Result<SearchView> {
+        let read = |each: &mut dyn FnMut(&state::State)| searched.handle.read(|it| each(it));
         let wanted = Query {
             text: &query.q,
             limit: query.limit.unwrap_or(DEFAULT_HITS).min(MAX_HITS),
             all: query.all,
         };
-        context.finder.search(&read, &wanted)
+        let is_whole = |state: &state::State| state.compacted.learnings == 0;
+        if !query.all || searched.handle.read(is_whole) {
+            return Ok(searched.finder.search(&read, &wanted));
+        }
+        let state = searched.handle.read(state::State::clone);
+        let archive = searched.log.learned(state.seq)?;
+        Ok(finder::search_archive(&state, &archive, &wanted))
     });
-    found.await.map(Json)
+    let found = found.await?;
+    let found = found.map_err(|error| ApiError::unreadable("the event log", &error))?;
+    let items = found.hits.iter().map(|hit| ShownItem {
+        reference: hit.reference.clone(),
+        version: hit.version,
+    });
+    reader.reads(&context, ReadOf::Search, items.collect());
+    Ok(Json(found))
 }
 
 /// Show what the conversation of an agent was shown of the memory.

@@ -1,10 +1,14 @@
-//! The memory that agents share: `facts`, the `log` and searches, and the scratchpad's `notes`.
+//! The memory that agents share: `facts`, the `log` and searches, the scratchpad's `notes`, what a
+//! `compact` drops and the `synthesis` of learnings. `stats` says what all of it is worth.
 //!
 //! Invariant: every change goes through [`ask`], so that none is without its author.
 
+pub(super) mod compact;
 pub(super) mod facts;
 pub(super) mod log;
 pub(super) mod notes;
+pub(super) mod stats;
+pub(super) mod synthesis;
 mod types;
 
 use std::sync::Arc;
@@ -13,12 +17,12 @@ use axum::extract::{FromRequestParts, Path};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 
+use super::snapshot::state_at;
 use crate::api::ApiContext;
 use crate::api::error::ApiError;
 use crate::api::extract::Asked;
 use crate::daemon::actor::handle::Accepted;
 use crate::daemon::memory::freshness;
-use crate::daemon::offline::Upto;
 use crate::domain::command::Command;
 use crate::domain::memory::{BadKey, MemoryCommand};
 use crate::domain::state::State;
@@ -75,7 +79,7 @@ pub(super) async fn similar(
 }
 
 /// Does work that may take a while without holding up other requests.
-async fn blocking<T: Send + 'static>(
+pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ApiError> {
     let done = tokio::task::spawn_blocking(work).await;
@@ -86,7 +90,7 @@ async fn blocking<T: Send + 'static>(
 }
 
 /// A point in the log: a sequence number, or a time with its zone.
-fn point(text: &str) -> Result<Point, ApiError> {
+pub(super) fn point(text: &str) -> Result<Point, ApiError> {
     let seq = text.parse().ok().map(Point::Seq);
     let time = || describe::read(text, &jiff::tz::TimeZone::UTC).map(Point::Time);
     seq.or_else(time).ok_or_else(|| {
@@ -100,29 +104,7 @@ fn point(text: &str) -> Result<Point, ApiError> {
 
 /// The state after a point of the log.
 async fn state_then(context: &Arc<ApiContext>, at: &str) -> Result<State, ApiError> {
-    let last = context.handle.read(|state| state.seq);
-    let upto = match point(at)? {
-        Point::Seq(seq) if seq > last => {
-            let message = format!("there is no event {seq} yet; the last one is {last}");
-            return Err(
-                ApiError::new(StatusCode::BAD_REQUEST, "BAD_REQUEST", message)
-                    .suggest("see the events: swarm memory log"),
-            );
-        }
-        Point::Seq(seq) => Upto::Seq(seq),
-        Point::Time(time) => Upto::Time(time),
-    };
-    let log = Arc::clone(&context.log);
-    let state = blocking(move || log.state_at(upto)).await?;
-    let state = state.map_err(|error| ApiError::unreadable("the event log", &error))?;
-    match upto {
-        Upto::Seq(seq) if state.seq != seq => {
-            let message = format!("event {seq} is gone: the repaired log starts later");
-            Err(ApiError::new(StatusCode::NOT_FOUND, "EVENT_GONE", message)
-                .suggest("see its first event: swarm events"))
-        }
-        Upto::Seq(_) | Upto::Time(_) | Upto::End => Ok(state),
-    }
+    state_at(context, point(at)?).await
 }
 
 /// The key in the path.

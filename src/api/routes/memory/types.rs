@@ -265,6 +265,16 @@ pub(in crate::api) struct FactQuery {
     pub(super) history: Option<usize>,
 }
 
+/// Which moment is measured.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(in crate::api) struct StatsQuery {
+    /// The measures after this event, or after the last event that is not later than this time.
+    #[serde(default)]
+    pub(super) at: Option<String>,
+}
+
 /// Selects events about the memory.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -312,7 +322,7 @@ pub(in crate::api) struct SearchQuery {
     /// Most hits; default: 10, maximum: 100.
     #[serde(default)]
     pub(super) limit: Option<usize>,
-    /// Whether retracted facts and learnings are found too.
+    /// Whether retracted facts and learnings are found too, and learnings that only the log has.
     #[serde(default)]
     pub(super) all: bool,
 }
@@ -335,4 +345,14 @@ pub(in crate::api) struct DropQuery {
     /// The version that the writer saw; default: any.
     #[serde(default)]
     pub(super) expected_version: Option<u64>,
+}
+
+/// Whose program reads the new learnings.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(in crate::api) struct Synthesize {
+    /// The profile; default: that of the configuration.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    pub(super) profile: Option<ProfileName>,
 }

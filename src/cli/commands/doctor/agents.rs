@@ -14,7 +14,7 @@ use crate::agents::Profile;
 use crate::agents::environment::Environment;
 use crate::cli::access::remote::Daemon;
 use crate::cli::repo::Repo;
-use crate::config::{Adapter, Config};
+use crate::config::{Adapter, Config, ReadGuard};
 use crate::daemon::preflight::{self, MissingProgram, Preflight, Seen, TargetTree};
 use crate::git;
 
@@ -42,6 +42,7 @@ pub(super) fn all(repo: &Repo, config: &Config) -> Vec<Check> {
     let others = preflight.inspect_all(&unused(&seen));
     let configured = seen.iter().map(|seen| of_profile(seen, config));
     configured
+        .chain(seen.iter().filter_map(|seen| unguarded(seen, config)))
         .chain(others.iter().filter_map(of_other))
         .chain([quality(
             &preflight.missing_programs(&config.quality_commands),
@@ -83,7 +84,8 @@ fn webhook(config: &Config, environment: &Environment) -> Option<Check> {
 
 fn of_profile(seen: &Seen, config: &Config) -> Check {
     let name = &seen.profile;
-    let is_used = config.agents.profile == *name || config.merge.resolver.as_ref() == Some(name);
+    let others = [&config.merge.resolver, &config.memory.synthesis.profile];
+    let is_used = config.agents.profile == *name || others.contains(&&Some(name.clone()));
     let level = match (seen.is_fit(), is_used) {
         (false, true) => Level::Fail,
         (true, _) if seen.doubts.is_empty() => Level::Ok,
@@ -108,6 +110,25 @@ fn memory_note(seen: &Seen, config: &Config) -> Option<String> {
     let name = &seen.profile;
     (expects_tools && !seen.has_memory_tools)
         .then(|| format!("agents of profile `{name}` reach the memory by the command line only"))
+}
+
+/// A profile of Claude Code whose own arguments keep out the hook of `agents.readGuard`.
+fn unguarded(seen: &Seen, config: &Config) -> Option<Check> {
+    let is_wanted = match config.agents.read_guard {
+        ReadGuard::Tell => false,
+        ReadGuard::Block => seen.adapter == Adapter::Claude && seen.is_fit(),
+    };
+    let name = &seen.profile;
+    (is_wanted && !seen.has_read_guard).then(|| {
+        let message = format!(
+            "agents.readGuard does not block agents of profile `{name}`, because it passes \
+            `--settings`, `--bare` or `--safe-mode`; their prompts still name files that changed"
+        );
+        Check::warn("readGuard", message).advice(format!(
+            "remove the option from agents.profiles.{name} in .swarm/config.json; Claude Code \
+            also reads ~/.claude/settings.json"
+        ))
+    })
 }
 
 /// Default profiles of the known agents that no profile uses.

@@ -69,6 +69,7 @@ pub(super) fn add(mut args: Add, context: &mut Context) -> Result<(), CliError> 
             profile: None,
             inbox: None,
             review: false,
+            imported: None,
         };
         args.complete(&mut idea, &after);
         let answer = add_one(idea, context)?;

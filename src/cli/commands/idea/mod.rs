@@ -12,7 +12,7 @@ pub(super) use add::text_or_stdin;
 use super::several::{self, Done};
 use crate::cli::access::Access;
 use crate::cli::access::ids::Typed;
-use crate::cli::clock;
+use crate::cli::args::at::At;
 use crate::cli::confirm::agree;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Kind};
@@ -55,20 +55,28 @@ start, then what is over, newest first. `--json` lists the oldest first.
 
 Examples:
   $ swarm idea list
-  $ swarm idea list --status failed --json")]
+  $ swarm idea list --status failed --json
+  $ swarm idea list --at \"2026-01-31 23:59\"")]
 pub struct List {
     /// List only ideas with this status.
     #[arg(long, value_parser = PossibleValuesParser::new(IdeaStatus::ALL.map(IdeaStatus::as_str)))]
     pub status: Option<String>,
+    /// The point to show.
+    #[command(flatten)]
+    pub at: At,
 }
 
 /// `idea show`.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:
-  $ swarm idea show idea-003")]
+#[command(after_help = "Examples:
+  $ swarm idea show idea-003
+  $ swarm idea show idea-003 --at 2h")]
 pub struct Show {
     /// The idea.
     pub id: Typed<IdeaId>,
+    /// The point to show.
+    #[command(flatten)]
+    pub at: At,
 }
 
 /// `idea edit`.
@@ -325,11 +333,15 @@ fn is_open(status: IdeaStatus) -> bool {
 }
 
 /// The ideas of `--after`, all of which must be meant clearly.
-fn dependencies(access: &mut Access, typed: &[Typed<IdeaId>]) -> Result<Vec<IdeaId>, CliError> {
+pub(in crate::cli) fn dependencies(
+    access: &mut Access,
+    typed: &[Typed<IdeaId>],
+) -> Result<Vec<IdeaId>, CliError> {
     access.idea_ids(typed)?.into_iter().collect()
 }
 
 fn list(args: &List, context: &mut Context) -> Result<(), CliError> {
+    context.look_back(&args.at)?;
     let wanted = args.status.as_deref();
     let status = IdeaStatus::ALL
         .into_iter()
@@ -353,17 +365,18 @@ fn list(args: &List, context: &mut Context) -> Result<(), CliError> {
 }
 
 fn show(args: &Show, context: &mut Context) -> Result<(), CliError> {
+    context.look_back(&args.at)?;
     let (id, mut idea) = context.with_access(|access| {
         let id = access.idea_id(&args.id)?;
         let idea = access.idea(&id)?;
         Ok((id, idea))
     })?;
-    let story = idea_story::read(context, &id)?;
+    let story = idea_story::read(&context.repo()?, context.past.as_ref(), &id)?;
     if context.output.json {
         idea["story"] = to_value(&story)?;
         return context.output.document(&idea);
     }
-    let page = render::idea::page(&context.output, &idea, &story, clock::now());
+    let page = render::idea::page(&context.output, &idea, &story, context.now());
     pager::show(&mut context.output, &page)
 }
 

@@ -5,10 +5,9 @@ use serde_json::Value;
 
 use super::{author, label};
 use crate::cli::access::ids::Typed;
-use crate::cli::clock;
+use crate::cli::args::at::At;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::event_log::read_point;
 use crate::cli::json::{list, number, text, texts};
 use crate::cli::output::table::Rows;
 use crate::cli::output::terminal::{Tone, safe};
@@ -32,6 +31,9 @@ pub struct Board {
     /// List retracted facts too.
     #[arg(long)]
     pub all: bool,
+    /// The point to show.
+    #[command(flatten)]
+    pub at: At,
 }
 
 /// `memory get`.
@@ -47,9 +49,9 @@ pub struct Get {
     /// The fact.
     #[arg(value_name = "KEY")]
     pub key: FactKey,
-    /// Show it as it was after this event, or at this time or age (`10m`, `2h`, `1d`).
-    #[arg(long, value_name = "SEQ|TIME")]
-    pub at: Option<String>,
+    /// The point to show.
+    #[command(flatten)]
+    pub at: At,
 }
 
 /// `memory history`.
@@ -60,6 +62,9 @@ pub struct History {
     /// The fact.
     #[arg(value_name = "KEY")]
     pub key: FactKey,
+    /// The point to show.
+    #[command(flatten)]
+    pub at: At,
 }
 
 /// `memory search`.
@@ -71,12 +76,16 @@ pub struct Search {
     /// The words.
     #[arg(value_name = "QUERY", required = true, num_args = 1..)]
     pub words: Vec<String>,
-    /// Find retracted facts and learnings too, and claims that did not last.
+    /// Find retracted facts and learnings too, claims that did not last, and learnings that only
+    /// the event log has.
     #[arg(long)]
     pub all: bool,
     /// Print at most this many.
     #[arg(short = 'n', long = "limit", value_name = "N", default_value_t = DEFAULT_HITS)]
     pub limit: usize,
+    /// The point to show.
+    #[command(flatten)]
+    pub at: At,
 }
 
 /// `memory shown`.
@@ -87,10 +96,14 @@ pub struct Shown {
     /// The agent.
     #[arg(value_name = "AGENT")]
     pub agent: Typed<AgentId>,
+    /// The point to show.
+    #[command(flatten)]
+    pub at: At,
 }
 
 /// Lists the facts.
 pub(super) fn board(args: &Board, context: &mut Context) -> Result<(), CliError> {
+    context.look_back(&args.at)?;
     let all = context.with_access(|access| access.board(args.all))?;
     if context.output.json {
         return context.output.document(&all);
@@ -102,7 +115,7 @@ pub(super) fn board(args: &Board, context: &mut Context) -> Result<(), CliError>
         context.output.next_step(next);
         return Ok(());
     }
-    let page = board_page(&context.output, all, clock::now());
+    let page = board_page(&context.output, all, context.now());
     pager::show(&mut context.output, &page)
 }
 
@@ -169,13 +182,12 @@ fn sides(fact: &Value) -> String {
 
 /// Shows one fact.
 pub(super) fn get(args: &Get, context: &mut Context) -> Result<(), CliError> {
-    let point = |text: &String| read_point(text, &context.zone, clock::now());
-    let at = args.at.as_ref().map(point).transpose()?;
-    let fact = context.with_access(|access| access.fact(&args.key, at, SHOWN_HISTORY))?;
+    context.look_back(&args.at)?;
+    let fact = context.with_access(|access| access.fact(&args.key, SHOWN_HISTORY))?;
     if context.output.json {
         return context.output.document(&fact);
     }
-    let page = fact_page(&context.output, &fact, clock::now());
+    let page = fact_page(&context.output, &fact, context.now());
     write_page(&mut context.output, &page)
 }
 
@@ -253,6 +265,13 @@ fn evidence_line(evidence: &Value, now: Timestamp) -> String {
     if !paths.is_empty() {
         line = format!("{line}  {}", safe(&paths));
     }
+    let refs: Vec<String> = list(evidence, "refs")
+        .iter()
+        .map(Value::to_string)
+        .collect();
+    if !refs.is_empty() {
+        line = format!("{line}  from event {}", refs.join(", "));
+    }
     let quote = text(evidence, "quote");
     if !quote.is_empty() {
         line = format!("{line}  \"{}\"", safe(quote));
@@ -277,11 +296,12 @@ fn old_line(old: &Value, now: Timestamp) -> String {
 
 /// Lists the values that a fact has had.
 pub(super) fn history(args: &History, context: &mut Context) -> Result<(), CliError> {
-    let fact = context.with_access(|access| access.fact(&args.key, None, WHOLE_HISTORY))?;
+    context.look_back(&args.at)?;
+    let fact = context.with_access(|access| access.fact(&args.key, WHOLE_HISTORY))?;
     if context.output.json {
         return context.output.document(&fact);
     }
-    let now = clock::now();
+    let now = context.now();
     let mut rows = Rows::new(
         &context.output,
         &["VERSION", "VALUE", "WRITTEN", "BY", "NOTE"],
@@ -309,11 +329,19 @@ pub(super) fn history(args: &History, context: &mut Context) -> Result<(), CliEr
         );
     }
     let page = rows.lines();
-    pager::show(&mut context.output, &page)
+    pager::show(&mut context.output, &page)?;
+    let listed = list(&fact, "history").len() as u64;
+    let older = number(&fact, "historyCount").saturating_sub(listed);
+    if older > 0 {
+        let note = format!("only the event log has the {older} before these: swarm memory log");
+        context.output.note(note);
+    }
+    Ok(())
 }
 
 /// Searches facts and learnings.
 pub(super) fn search(args: &Search, context: &mut Context) -> Result<(), CliError> {
+    context.look_back(&args.at)?;
     let words = args.words.join(" ");
     let query = Query {
         text: &words,
@@ -349,12 +377,18 @@ fn hit_line(output: &Output, hit: &Value) -> String {
         "active" => String::new(),
         other => format!("  ({})", safe(other)),
     };
+    let dropped = if hit["compacted"] == true {
+        "  (only in the event log)"
+    } else {
+        ""
+    };
     let label = output.paint(Tone::Strong, &label);
-    format!("[{label}] {}{status}", safe(text(hit, "text")))
+    format!("[{label}] {}{status}{dropped}", safe(text(hit, "text")))
 }
 
 /// Shows what an agent was shown.
 pub(super) fn shown(args: &Shown, context: &mut Context) -> Result<(), CliError> {
+    context.look_back(&args.at)?;
     let shown = context.with_access(|access| {
         let id = access.agent_id(&args.agent)?;
         access.shown(&id)

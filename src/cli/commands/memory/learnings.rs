@@ -3,8 +3,9 @@
 use clap::Args;
 use serde_json::Value;
 
-use super::{Source, tell_similar};
+use super::{Source, author, tell_similar};
 use crate::cli::access::Access;
+use crate::cli::args::at::At;
 use crate::cli::clock;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
@@ -20,8 +21,13 @@ use crate::domain::time::Timestamp;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ swarm memory learnings
+  $ swarm memory learnings --at 2h
   $ swarm memory learnings --json | jq -r '.[].content'")]
-pub struct Learnings {}
+pub struct Learnings {
+    /// The point to show.
+    #[command(flatten)]
+    pub at: At,
+}
 
 /// `memory learn`.
 #[derive(Debug, Args)]
@@ -55,7 +61,8 @@ pub struct Learn {
 }
 
 /// Lists the learnings.
-pub(super) fn list(context: &mut Context) -> Result<(), CliError> {
+pub(super) fn list(args: &Learnings, context: &mut Context) -> Result<(), CliError> {
+    context.look_back(&args.at)?;
     let all = context.with_access(Access::learnings)?;
     if context.output.json {
         return context.output.document(&all);
@@ -67,7 +74,7 @@ pub(super) fn list(context: &mut Context) -> Result<(), CliError> {
             .note("nobody has reported a learning yet; prompts tell agents how to do it");
         return Ok(());
     }
-    let now = clock::now();
+    let now = context.now();
     let page: Vec<String> = all
         .iter()
         .flat_map(|one| lines(one, now))
@@ -85,7 +92,7 @@ fn lines(one: &Value, now: Timestamp) -> Vec<String> {
     };
     let mut sources: Vec<String> = items(one, "sources").iter().map(source).collect();
     if sources.is_empty() {
-        sources.push("a person".to_owned());
+        sources.push(author(one));
     }
     let mut head = format!("{}  {at}  {scope}  {}", text(one, "id"), sources.join(", "));
     if !text(one, "key").is_empty() {

@@ -1,10 +1,13 @@
 //! `swarm memory`: what agents and people have found out.
 //!
-//! `board` shows facts, `learnings` learnings, `write` changes facts, `log` shows what happened.
+//! `board` shows facts, `learnings` learnings, `write` changes facts, `log` shows what happened,
+//! `stats` what all of it is worth; `synthesize` makes facts of learnings.
 
 mod board;
 mod learnings;
 mod log;
+mod stats;
+mod synthesize;
 mod write;
 
 use clap::{Args, Subcommand};
@@ -53,6 +56,12 @@ pub enum Memory {
     Search(board::Search),
     /// Show what an agent's conversation was shown of the memory.
     Shown(board::Shown),
+    /// Show what the memory is worth: what is said again, how fast finds spread, what they help.
+    Stats(stats::Stats),
+    /// Drop old learnings and values from the state; the event log keeps them.
+    Compact(write::Compact),
+    /// Let an agent make facts of the new learnings.
+    Synthesize(synthesize::Synthesize),
 }
 
 /// Where a claim comes from.
@@ -84,7 +93,7 @@ impl Source {
 pub fn run(verb: &Memory, context: &mut Context) -> Result<(), CliError> {
     match verb {
         Memory::Log(args) => log::run(args, context),
-        Memory::Learnings(learnings::Learnings {}) => learnings::list(context),
+        Memory::Learnings(args) => learnings::list(args, context),
         Memory::Learn(args) => learnings::learn(args, context),
         Memory::Board(args) => board::board(args, context),
         Memory::Get(args) => board::get(args, context),
@@ -99,6 +108,9 @@ pub fn run(verb: &Memory, context: &mut Context) -> Result<(), CliError> {
         Memory::Retract(args) => write::retract(args, context),
         Memory::Search(args) => board::search(args, context),
         Memory::Shown(args) => board::shown(args, context),
+        Memory::Stats(args) => stats::run(args, context),
+        Memory::Compact(write::Compact {}) => write::compact(context),
+        Memory::Synthesize(args) => synthesize::run(args, context),
     }
 }
 

@@ -1,4 +1,7 @@
-//! `swarm memory put`, `cas`, `confirm`, `dispute`, `resolve`, `pin`, `unpin` and `retract`.
+//! `swarm memory put`, `cas`, `confirm`, `dispute`, `resolve`, `pin`, `unpin`, `retract` and
+//! `compact`.
+
+use std::path::Path;
 
 use clap::Args;
 use serde_json::Value;
@@ -8,13 +11,15 @@ use crate::cli::access::ids::Typed;
 use crate::cli::confirm;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Kind};
-use crate::cli::json::{number, text, texts};
+use crate::cli::json::{list, number, text, texts};
 use crate::cli::output::terminal::safe;
+use crate::daemon::Paths;
 use crate::domain::command::Command;
 use crate::domain::ids::AgentId;
 use crate::domain::memory::{
     BadKey, ConfirmFact, DisputeFact, FactKey, MemoryCommand, Retracted, WriteFact,
 };
+use crate::view::memory::dropped_words;
 
 /// `memory put`.
 #[derive(Debug, Args)]
@@ -159,6 +164,16 @@ pub struct Retract {
     pub why: Option<String>,
 }
 
+/// `memory compact`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+swarm does this by itself at twice as many learnings as `memory.window`. Learnings that support a \
+fact stay, and so do those that a person took back. Of each fact 8 earlier values stay.
+
+Example:
+  $ swarm memory compact")]
+pub struct Compact {}
+
 /// Overwrites a fact.
 pub(super) fn put(args: &Put, context: &mut Context) -> Result<(), CliError> {
     write(&args.key, &args.value, None, &args.source, context)
@@ -274,6 +289,30 @@ pub(super) fn retract(args: &Retract, context: &mut Context) -> Result<(), CliEr
     confirm::confirm(context, &answer, &words)
 }
 
+/// Drops what is old from the state.
+pub(super) fn compact(context: &mut Context) -> Result<(), CliError> {
+    let answer = execute(MemoryCommand::Compact, context)?;
+    let events = list(&answer, "events");
+    if events.is_empty() {
+        return confirm::confirm(context, &answer, "there is nothing old to drop");
+    }
+    let (learnings, history) = (number(&answer, "learnings"), number(&answer, "history"));
+    let words = dropped_words(learnings, history);
+    confirm::confirm(
+        context,
+        &answer,
+        &format!("{words} left the state; the event log keeps them"),
+    )?;
+    if !context.output.json {
+        for seq in events.iter().filter_map(Value::as_u64) {
+            let page = Paths::new(Path::new("")).summary(seq);
+            let next = format!("see what went: {}", page.display());
+            context.output.next_step(next);
+        }
+    }
+    Ok(())
+}
+
 /// `learning-004` is a learning, everything else a fact.
 fn named(reference: &str) -> Result<Retracted, CliError> {
     let number = reference.strip_prefix("learning-");
@@ -287,7 +326,7 @@ fn named(reference: &str) -> Result<Retracted, CliError> {
 
 /// The version that a fact has now.
 fn version_now(key: &FactKey, context: &Context) -> Result<u64, CliError> {
-    let fact = context.with_access(|access| access.fact(key, None, 0))?;
+    let fact = context.with_access(|access| access.fact(key, 0))?;
     Ok(number(&fact, "version"))
 }
 

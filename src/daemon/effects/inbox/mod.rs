@@ -156,6 +156,7 @@ pub fn new_idea(idea: InboxIdea, inbox: Option<InboxFile>) -> Result<NewIdea, Ba
         profile,
         inbox,
         review: idea.review.unwrap_or_default(),
+        imported: None,
     })
 }
 

@@ -5,6 +5,7 @@
 
 use super::{Candidate, Claim, HEADING, ItemRef, News, Request, Support};
 use crate::agents::text::{head, one_line};
+use crate::domain::memory::without_invisible;
 use crate::domain::time::Timestamp;
 
 /// Longest text of an item, in bytes.
@@ -42,10 +43,12 @@ pub(super) fn line(candidate: &Candidate<'_>, news: News, now: Timestamp) -> Str
         News::Changed => "Changed since you were told: ",
         News::New => "",
     };
-    if candidate.claims.is_empty() {
+    // Pinned lines come first, so nobody may put words into one by contradicting it.
+    if candidate.claims.is_empty() || candidate.pinned {
         let text = clean(candidate.text, TEXT);
         let evidence = evidence(&candidate.support, age(now, candidate.at));
-        return format!("- {label} {told}{text} ({evidence})\n");
+        let disputed = disputed(&candidate.claims);
+        return format!("- {label} {told}{text} ({evidence}{disputed})\n");
     }
     let sides = sides(&candidate.claims);
     let aged = aged(&candidate.support);
@@ -57,6 +60,15 @@ fn label(candidate: &Candidate<'_>) -> String {
     match &candidate.reference {
         ItemRef::Learning(id) => format!("[{}]", clean(id, NAME)),
         ItemRef::Fact(key) => format!("[{} v{}]", clean(key, NAME), candidate.version),
+    }
+}
+
+/// How many claims contradict the value.
+fn disputed(claims: &[Claim<'_>]) -> String {
+    match claims.len() {
+        0 | 1 => String::new(),
+        2 => "; 1 claim contradicts it".to_owned(),
+        sides => format!("; {} claims contradict it", sides - 1),
     }
 }
 
@@ -77,6 +89,9 @@ fn sides(claims: &[Claim<'_>]) -> String {
 
 fn evidence(support: &Support<'_>, age: String) -> String {
     let mut parts = Vec::new();
+    if support.synthesis {
+        parts.push("put together by a model".to_owned());
+    }
     if support.person {
         parts.push("a person".to_owned());
     }
@@ -126,19 +141,12 @@ fn counted(count: usize, what: &str) -> String {
 /// An untrusted text as part of a line, at most `max` bytes long.
 fn clean(text: &str, max: usize) -> String {
     const CUT: &str = "…";
-    let visible: String = text.chars().filter(|c| !is_invisible(*c)).collect();
-    let text = without_tags(&one_line(&visible));
+    let text = without_tags(&one_line(&without_invisible(text)));
     if text.len() <= max {
         return text;
     }
     let kept = head(&text, max - CUT.len());
     format!("{}{CUT}", kept.trim_end())
-}
-
-/// Characters without a shape of their own can hide words from a person, but not from a model.
-fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{ad}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{feff}'
-        | '\u{e0000}'..='\u{e007f}')
 }
 
 /// The text with signal tags that are none.

@@ -24,6 +24,9 @@ pub const DEFAULT_BUDGET: usize = 6 * 1024;
 /// Most items of a section.
 pub const MAX_ITEMS: usize = 24;
 
+/// Most new or changed items that one idea alone stands behind, so that it cannot fill the section.
+const OF_ONE_IDEA: usize = 6;
+
 /// Bytes that are kept for pinned items. Further ones compete with the others.
 const PINNED_BYTES: usize = 2 * 1024;
 
@@ -66,6 +69,8 @@ pub struct Candidate<'a> {
     /// All sides of a contradicted fact, its present value among them, in the order in which they
     /// are shown. Otherwise empty.
     pub claims: Vec<Claim<'a>>,
+    /// The idea that alone stands behind it.
+    pub only_idea: Option<&'a str>,
     /// Who stands behind it.
     pub support: Support<'a>,
 }
@@ -84,6 +89,8 @@ pub struct Claim<'a> {
 pub struct Support<'a> {
     /// Whether a person wrote or confirmed it.
     pub person: bool,
+    /// Whether a model put it together from what these say.
+    pub synthesis: bool,
     /// Landed ideas whose agents wrote or confirmed it.
     pub landed: usize,
     /// The same for ideas that are not finished.
@@ -172,7 +179,13 @@ struct Item<'a> {
 /// The rank of items without precedence.
 const LAST_RANK: u8 = 3;
 
-impl Item<'_> {
+impl<'a> Item<'a> {
+    /// The idea whose share of the section it takes. Retractions and pinned items take none.
+    fn of_one_idea(&self) -> Option<&'a str> {
+        let counts = self.news != News::Retracted && !self.candidate.pinned;
+        self.candidate.only_idea.filter(|_| counts)
+    }
+
     /// Retractions first, then what is pinned, then corrections, then the rest.
     fn rank(&self) -> u8 {
         match (self.news, self.candidate.pinned) {
@@ -256,6 +269,7 @@ fn news(candidate: &Candidate<'_>, shown: &BTreeMap<ItemRef, u64>) -> Option<New
 fn fill(items: &[Item<'_>], request: &Request<'_>, taken: usize) -> BTreeMap<usize, String> {
     let mut room = request.budget.saturating_sub(taken);
     let mut pinned_room = PINNED_BYTES;
+    let mut by_idea: BTreeMap<&str, usize> = BTreeMap::new();
     let mut chosen = BTreeMap::new();
     for (at, has_precedence) in turns(items) {
         if chosen.len() == MAX_ITEMS {
@@ -265,6 +279,10 @@ fn fill(items: &[Item<'_>], request: &Request<'_>, taken: usize) -> BTreeMap<usi
             continue;
         }
         let item = &items[at];
+        let of_one = item.of_one_idea();
+        if of_one.is_some_and(|idea| by_idea.get(idea) == Some(&OF_ONE_IDEA)) {
+            continue;
+        }
         let line = lines::line(item.candidate, item.news, request.now);
         let is_pinned = has_precedence && item.news != News::Retracted;
         if line.len() > room || is_pinned && line.len() > pinned_room {
@@ -273,6 +291,9 @@ fn fill(items: &[Item<'_>], request: &Request<'_>, taken: usize) -> BTreeMap<usi
         room -= line.len();
         if is_pinned {
             pinned_room -= line.len();
+        }
+        if let Some(idea) = of_one {
+            *by_idea.entry(idea).or_default() += 1;
         }
         chosen.insert(at, line);
     }

@@ -6,7 +6,8 @@
 use super::iterations::out_of_time;
 use super::provider::{self, Judged};
 use super::run_end::{
-    counts, failure_of, is_asked_to_end, is_complete, is_stopped, iteration_ended, run_ended,
+    counts, failure_of, is_asked_to_end, is_complete, is_stopped, iteration_ended,
+    killed_too_often, run_ended,
 };
 use super::stuck;
 use crate::domain::decide::decision::{End, Plan, shorten};
@@ -16,7 +17,6 @@ use crate::domain::decide::environment_faults::broken_commands::{
 use crate::domain::decide::environment_faults::{self, nobodys_fault, release, release_or_fail};
 use crate::domain::decide::ideas::cancelled;
 use crate::domain::decide::merge::conflict;
-use crate::domain::decide::merge::outcomes::LOST_RUNS;
 use crate::domain::decide::setup;
 use crate::domain::effect::{self, SetupTree};
 use crate::domain::event::{
@@ -277,13 +277,12 @@ pub(crate) fn gate_over(
     if !stopped && broken_commands::hold(plan, &tree, command, &end.how) {
         return;
     }
+    if let Some(how) = killed_too_often(plan.state, &end.how, attempt.lost_runs) {
+        let why = format!("the runner of `{}` {how}", command.command);
+        return fail(plan, agent, why);
+    }
     match failure_of(&end.how) {
         None if matches!(end.how, RunEndKind::Exited { .. }) => gate_passed(plan, agent, command),
-        None if end.how == RunEndKind::Lost && attempt.lost_runs + 1 >= LOST_RUNS => {
-            let command = command.command;
-            let why = format!("the runner of `{command}` was killed {LOST_RUNS} times in a row");
-            fail(plan, agent, why);
-        }
         Some(how) if !stopped => {
             let feedback = Feedback {
                 command: command.command.to_owned(),

@@ -199,9 +199,9 @@ pub(crate) fn judge(
         Verdict::Failed { cause, message } => (cause, message),
     };
     match cause {
-        Cause::Limit { until } => limit(plan, settings, attempt, *until, message),
-        Cause::Overloaded => overloaded(plan, settings, attempt, message),
-        Cause::Login => login(plan, settings, attempt, message),
+        Cause::Limit { .. } | Cause::Overloaded | Cause::Login => {
+            hold_if_at_fault(plan, settings, settings.profile_of(attempt), cause, message);
+        }
         Cause::Session => {
             let profile = profile(plan.state, settings, attempt);
             // A run without a resumed conversation cannot fail because of it.
@@ -215,6 +215,38 @@ pub(crate) fn judge(
     }
     plan.excuse(agent, Excuse::Account, None);
     Judged::Excused
+}
+
+/// Holds the account of a synthesis if its provider is at fault; returns whether it is.
+pub(crate) fn holds_account(
+    plan: &mut Plan<'_>,
+    settings: &Settings,
+    profile: &ProfileName,
+    end: &RunEnd,
+) -> bool {
+    match &end.verdict {
+        Some(Verdict::Failed { cause, message }) => {
+            hold_if_at_fault(plan, settings, profile, cause, message)
+        }
+        Some(Verdict::Complete | Verdict::Cut) | None => false,
+    }
+}
+
+/// Holds the profile's account if that is at fault; returns whether it is.
+fn hold_if_at_fault(
+    plan: &mut Plan<'_>,
+    settings: &Settings,
+    profile: &ProfileName,
+    cause: &Cause,
+    message: &str,
+) -> bool {
+    match cause {
+        Cause::Limit { until } => limit(plan, settings, profile, *until, message),
+        Cause::Overloaded => overloaded(plan, settings, profile, message),
+        Cause::Login => login(plan, settings, profile, message),
+        Cause::Session | Cause::Other => return false,
+    }
+    true
 }
 
 fn by_itself(agent: &AgentId, message: &str) -> Judged {
@@ -258,12 +290,12 @@ fn jittered(wait: i64, account: &str, times: u32) -> i64 {
 fn hold(
     plan: &mut Plan<'_>,
     settings: &Settings,
-    attempt: &Attempt,
+    profile: &ProfileName,
     kind: HoldKind,
     until: impl Fn(&str, u32) -> Option<Timestamp>,
     message: &str,
 ) {
-    let name = settings.account_of(settings.profile_of(attempt));
+    let name = settings.account_of(profile);
     let known = plan.state.accounts.get(name);
     let before = known.filter(|known| known.kind == kind);
     let lasts = known.is_some_and(|known| known.lasts(plan.now));
@@ -301,7 +333,7 @@ fn is_later(this: Option<Timestamp>, other: Option<Timestamp>) -> bool {
 fn limit(
     plan: &mut Plan<'_>,
     settings: &Settings,
-    attempt: &Attempt,
+    profile: &ProfileName,
     reset: Option<Timestamp>,
     message: &str,
 ) {
@@ -318,10 +350,10 @@ fn limit(
         };
         settings.auto_resume.then_some(at)
     };
-    hold(plan, settings, attempt, HoldKind::Limit, until, message);
+    hold(plan, settings, profile, HoldKind::Limit, until, message);
 }
 
-fn overloaded(plan: &mut Plan<'_>, settings: &Settings, attempt: &Attempt, message: &str) {
+fn overloaded(plan: &mut Plan<'_>, settings: &Settings, profile: &ProfileName, message: &str) {
     let now = plan.now;
     let until = |account: &str, times: u32| {
         let wait = doubled(OVERLOADED_MS, times - 1, OVERLOADED_MAX_MS);
@@ -330,18 +362,18 @@ fn overloaded(plan: &mut Plan<'_>, settings: &Settings, attempt: &Attempt, messa
     hold(
         plan,
         settings,
-        attempt,
+        profile,
         HoldKind::Overloaded,
         until,
         message,
     );
 }
 
-fn login(plan: &mut Plan<'_>, settings: &Settings, attempt: &Attempt, message: &str) {
+fn login(plan: &mut Plan<'_>, settings: &Settings, profile: &ProfileName, message: &str) {
     hold(
         plan,
         settings,
-        attempt,
+        profile,
         HoldKind::Login,
         |_, _| None,
         message,

@@ -13,6 +13,7 @@ use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::outcome::Failure;
 use crate::domain::state::State;
+use crate::domain::usage::Counted;
 use crate::domain::verdict::Verdict;
 
 /// Whether a run was asked to stop, so that its end says nothing about it. At system shutdown every
@@ -93,6 +94,24 @@ pub(crate) fn iteration_ended(
     end
 }
 
+/// [`run_ended`] for an agent's run that belongs to no attempt, with its usage: each is a
+/// conversation of its own.
+pub(crate) fn lone_run_ended(
+    plan: &mut Plan<'_>,
+    run: &RunId,
+    outcome: &Result<RunEnd, Failure>,
+) -> RunEnd {
+    let mut end = run_end(outcome);
+    // Before the end, after which the trying run is unknown.
+    if counts(&end) && is_complete(&end) {
+        provider::answered(plan, run);
+    }
+    if let (Some(usage), Some(settings)) = (&end.usage, plan.state.settings.as_deref()) {
+        end.bill = Some(usage.bill(Counted::default(), &settings.prices));
+    }
+    ended_as(plan, run, end)
+}
+
 pub(crate) fn is_asked_to_end(state: &State, run: &RunId, how: &RunEndKind) -> bool {
     is_stopped(state, run, how)
         || is_cut_short(state, how)
@@ -132,4 +151,21 @@ pub(crate) fn failure_of(how: &RunEndKind) -> Option<String> {
         RunEndKind::OutputLimit => Some("wrote more output than agents.maxOutputMiB allows".into()),
         RunEndKind::NotStarted { message } => Some(format!("could not be started: {message}")),
     }
+}
+
+/// How the runner of a command was killed, if it was killed more often in a row than
+/// `agents.crashRetries` allows; `before` counts the kills before this end. A command may take the
+/// machine down with it, so kills that look like a power cut are limited, too.
+pub(crate) fn killed_too_often(state: &State, how: &RunEndKind, before: u32) -> Option<String> {
+    let allowed = state
+        .settings
+        .as_ref()
+        .map_or(0, |settings| settings.crash_retries);
+    if *how != RunEndKind::Lost || before < allowed {
+        return None;
+    }
+    Some(match before + 1 {
+        1 => "was killed".to_owned(),
+        times => format!("was killed {times} times in a row"),
+    })
 }

@@ -35,7 +35,7 @@ pub(crate) fn ended(plan: &mut Plan<'_>, agent: &AgentId, end: &RunEnd) {
 }
 
 /// Checks usage whose cost may be unknown.
-pub(super) fn watch(
+pub(crate) fn watch(
     plan: &mut Plan<'_>,
     settings: &Settings,
     profile: &ProfileName,

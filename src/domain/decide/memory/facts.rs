@@ -3,6 +3,7 @@
 //! Invariant: a write names the version that its writer saw, unless a person overwrites on purpose;
 //! a refusal carries what is there, so that a retry needs no other request.
 
+use super::grounds::Said;
 use super::writer::{self, Writer};
 use crate::domain::decide::decision::Plan;
 use crate::domain::event::{FactConfirmed, FactDisputed, FactPinned, FactWritten};
@@ -63,7 +64,7 @@ pub(super) fn write(
         None if writer.is_person() => {}
         None => return Err(MemoryRefusal::VersionMissing(key.clone()).into()),
     }
-    let evidence = Box::new(writer.evidence(claim, None)?);
+    let evidence = Box::new(writer.evidence(Said::of(key, &value), claim, None)?);
     let Some(fact) = fact else {
         check_new(plan.state, key)?;
         return Ok(emit_written(plan, key, 1, value, why, evidence));
@@ -135,7 +136,8 @@ pub(super) fn confirm(
     } = confirm;
     let fact = existing(plan.state, key)?;
     require_version(key, Some(fact), *version)?;
-    let evidence = Box::new(writer.evidence(claim, claim.why.as_deref())?);
+    let said = Said::of(key, &fact.value);
+    let evidence = Box::new(writer.evidence(said, claim, claim.why.as_deref())?);
     if !fact.evidence.has(writer.author) {
         plan.emit(FactConfirmed {
             key: key.clone(),
@@ -163,7 +165,8 @@ pub(super) fn dispute(
     let value = value.as_deref();
     let value = value.map(|value| writer::line("value", value, MAX_VALUE));
     let value = value.transpose()?;
-    let evidence = Box::new(writer.evidence(claim, claim.why.as_deref())?);
+    let said = Said::of(key, value.as_deref().unwrap_or_default());
+    let evidence = Box::new(writer.evidence(said, claim, claim.why.as_deref())?);
     if value.as_deref().is_some_and(|value| fact.says(value)) {
         return Err(MemoryRefusal::SaysTheSame(key.clone()).into());
     }
@@ -193,7 +196,7 @@ pub(super) fn pin(plan: &mut Plan<'_>, key: &FactKey, on: bool) -> Result<(), Re
 }
 
 pub(super) fn existing<'a>(state: &'a State, key: &FactKey) -> Result<&'a Fact, MemoryRefusal> {
-    let unknown = || MemoryRefusal::FactUnknown(key.clone());
+    let unknown = || MemoryRefusal::no_fact(state, key);
     state.facts.get(key).ok_or_else(unknown)
 }
 

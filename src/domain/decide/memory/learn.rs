@@ -2,11 +2,12 @@
 //! signal, a command and a tool.
 
 use super::facts::{self, MAX_VALUE};
+use super::grounds::Said;
 use super::writer::{self, Writer};
 use crate::domain::decide::decision::Plan;
 use crate::domain::event::{ClaimEffect, Claimed, Learned};
 use crate::domain::ids::ProfileName;
-use crate::domain::memory::{Claim, FactKey, Learn, Learning, MemoryRefusal};
+use crate::domain::memory::{Claim, FactKey, Learn, Learning, MemoryRefusal, learning_id};
 use crate::domain::rejection::Rejection;
 use crate::domain::request::Author;
 
@@ -104,18 +105,21 @@ fn record(
     let known = known(writer, draft, same_as)?;
     let quote = known.is_some_and(|known| known.content != draft.content);
     let quote = quote.then_some(draft.content.as_str());
-    let evidence = writer.evidence(claim, quote)?;
-    let claimed = match &draft.key {
-        Some(key) => effect_on(writer, key, &draft.content)?,
-        None => None,
+    let said = Said {
+        key: draft.key.as_ref(),
+        value: &draft.content,
     };
+    let evidence = writer.evidence(said, claim, quote)?;
+    let key = draft.key.as_ref();
+    let effect = key.map(|key| effect_on(writer, key, &draft.content));
+    let effect = effect.transpose()?;
     let restored = known.is_some_and(|known| ends_retraction(writer, known));
     let said_before = known.is_some_and(|known| known.evidence.has(writer.author));
     let id = known.map_or_else(
-        || format!("learning-{:03}", plan.state.counters.learnings + 1),
+        || learning_id(plan.state.counters.learnings + 1),
         |known| known.id.clone(),
     );
-    if said_before && claimed.is_none() && !restored {
+    if said_before && !effect.as_ref().is_some_and(|it| it.is_new) && !restored {
         return Ok(id);
     }
     plan.emit(Learned {
@@ -125,7 +129,7 @@ fn record(
         global: draft.local.is_none(),
         content: draft.content.clone(),
         evidence: Some(Box::new(evidence)),
-        claim: claimed,
+        claim: effect.map(|it| it.claimed),
         restored,
     });
     Ok(id)
@@ -145,7 +149,7 @@ fn known<'a>(
     let known = learnings.get(id);
     known
         .map(Some)
-        .ok_or_else(|| MemoryRefusal::LearningUnknown(id.to_owned()))
+        .ok_or_else(|| MemoryRefusal::no_learning(writer.state, id))
 }
 
 /// Whether this writer's words bring the learning back.
@@ -154,40 +158,46 @@ fn ends_retraction(writer: &Writer<'_>, known: &Learning) -> bool {
     retracted.is_some_and(|it| !it.outlasts(writer.author))
 }
 
-/// What the claim does to the fact; `None` if it adds nothing.
-fn effect_on(
-    writer: &Writer<'_>,
-    key: &FactKey,
-    value: &str,
-) -> Result<Option<Claimed>, MemoryRefusal> {
-    let claimed = |version, effect| {
-        Some(Claimed {
-            key: key.clone(),
+/// What a claim does to a fact.
+struct Effect {
+    claimed: Claimed,
+    /// Whether the writer has not said it of the fact before.
+    is_new: bool,
+}
+
+/// What the claim does to the fact.
+fn effect_on(writer: &Writer<'_>, key: &FactKey, value: &str) -> Result<Effect, MemoryRefusal> {
+    let claims = |version, effect, is_new| {
+        let key = key.clone();
+        let claimed = Claimed {
+            key,
             version,
             effect,
-        })
+        };
+        Ok(Effect { claimed, is_new })
     };
     let Some(fact) = writer.state.facts.get(key) else {
         facts::check_new(writer.state, key)?;
-        return Ok(claimed(1, ClaimEffect::Wrote));
+        return claims(1, ClaimEffect::Wrote, true);
     };
     let may_write = !fact.pinned || writer.is_person();
     let restores = fact.retracted.is_some() && !fact.stays_retracted(writer.author);
     if restores && may_write {
-        return Ok(claimed(fact.version + 1, ClaimEffect::Wrote));
+        return claims(fact.version + 1, ClaimEffect::Wrote, true);
     }
     if fact.says(value) {
         let is_new = !fact.evidence.has(writer.author);
-        let confirmed = is_new.then(|| claimed(fact.version, ClaimEffect::Confirmed));
-        return Ok(confirmed.flatten());
+        return claims(fact.version, ClaimEffect::Confirmed, is_new);
     }
     if may_write && fact.rivals.is_empty() && writer.supports_alone(&fact.evidence) {
-        return Ok(claimed(fact.version + 1, ClaimEffect::Wrote));
+        return claims(fact.version + 1, ClaimEffect::Wrote, true);
     }
-    let (version, id) = match fact.rival(Some(value)) {
-        Some(rival) if rival.evidence.has(writer.author) => return Ok(None),
-        Some(rival) => (fact.version, rival.id.clone()),
-        None => (fact.version + 1, facts::next_rival(fact)?),
+    let (version, id, is_new) = match fact.rival(Some(value)) {
+        Some(rival) => {
+            let is_new = !rival.evidence.has(writer.author);
+            (fact.version, rival.id.clone(), is_new)
+        }
+        None => (fact.version + 1, facts::next_rival(fact)?, true),
     };
-    Ok(claimed(version, ClaimEffect::Disputed(id)))
+    claims(version, ClaimEffect::Disputed(id), is_new)
 }

@@ -63,7 +63,7 @@ fn emit(plan: &mut Plan<'_>, writer: &Writer<'_>, items: &[Item], why: Option<St
 
 /// The learning, unless it is retracted already.
 fn learning(writer: &Writer<'_>, id: &str) -> Result<Option<Item>, MemoryRefusal> {
-    let unknown = || MemoryRefusal::LearningUnknown(id.to_owned());
+    let unknown = || MemoryRefusal::no_learning(writer.state, id);
     let known = writer.state.learnings.get(id).ok_or_else(unknown)?;
     require_own(writer, writer.supports_alone(&known.evidence), id)?;
     let is_due = is_due(writer, known.retracted.as_ref());

@@ -1,8 +1,13 @@
 //! Who writes into the memory, and what they may write.
 
+use std::collections::BTreeSet;
+
+use super::grounds::{self, Cited, Said};
 use crate::domain::ids::{Oid, ProfileName};
 use crate::domain::lifecycle::AttemptPhase;
-use crate::domain::memory::{Claim, Evidence, MemoryRefusal, Reference, Sources};
+use crate::domain::memory::{
+    Claim, Evidence, MemoryRefusal, Reference, Sources, without_invisible,
+};
 use crate::domain::request::Author;
 use crate::domain::secrets;
 use crate::domain::signal::neutral;
@@ -40,18 +45,19 @@ impl<'a> Writer<'a> {
                     works && run.is_some() && attempt.run == *run
                 };
                 let attempt = attempt.filter(speaks).ok_or(MemoryRefusal::RunOver)?;
-                if attempt.memory.writes >= WRITES_A_RUN {
-                    return Err(MemoryRefusal::Quota(format!(
-                        "this run has written {WRITES_A_RUN} times; no run may write more"
-                    )));
-                }
+                require_room(attempt.memory.writes)?;
                 Some(attempt)
             }
-            Author::Person
-            | Author::Mcp { .. }
-            | Author::Hook { .. }
-            | Author::Synthesis { .. }
-            | Author::Check { .. } => None,
+            Author::Synthesis { run } => {
+                if state.synthesis_run() != Some(run) {
+                    return Err(MemoryRefusal::RunOver);
+                }
+                require_room(state.synthesis.writes_of(run))?;
+                None
+            }
+            Author::Person | Author::Mcp { .. } | Author::Hook { .. } | Author::Check { .. } => {
+                None
+            }
         };
         Ok(Self {
             state,
@@ -78,18 +84,33 @@ impl<'a> Writer<'a> {
     /// The evidence that this write is, with the writer's words where they are worth keeping.
     pub(super) fn evidence(
         &self,
+        said: Said<'_>,
         claim: &Claim,
         quote: Option<&str>,
     ) -> Result<Evidence, MemoryRefusal> {
         if let Some(quote) = quote {
             check_secrets("reason", quote)?;
         }
+        let cited = match self.author {
+            Author::Synthesis { .. } => grounds::require(self.state, said, claim)?,
+            Author::Person
+            | Author::Mcp { .. }
+            | Author::Hook { .. }
+            | Author::Agent { .. }
+            | Author::Check { .. } => Cited::default(),
+        };
+        // A fact gets old with the files that its evidence is about.
+        let mut paths = paths(&claim.paths)?;
+        let more = cited.paths.into_iter();
+        let more: BTreeSet<String> = more.filter(|path| !paths.contains(path)).collect();
+        paths.extend(more.into_iter().take(PATHS - paths.len()));
         Ok(Evidence {
             author: self.author.clone(),
             quote: quote.map(|quote| beginning(&neutral(quote), QUOTE_BYTES)),
-            paths: paths(&claim.paths)?,
+            paths,
             target: self.target(),
             refs: self.refs(&claim.evidence)?,
+            cited: cited.authors,
             ..Evidence::default()
         })
     }
@@ -116,6 +137,9 @@ impl<'a> Writer<'a> {
             Reference::Event(seq) => Err(unknown(format!("event {seq}"))),
             Reference::Learning(id) => {
                 let known = self.state.learnings.get(id);
+                if known.is_none() && self.state.compacted.has(id, &self.state.learnings) {
+                    return Err(MemoryRefusal::LearningCompacted(id.clone()));
+                }
                 let first = known.and_then(|known| known.evidence.kept.first());
                 let first = first.ok_or_else(|| unknown(format!("learning `{id}`")))?;
                 Ok(first.seq)
@@ -124,9 +148,20 @@ impl<'a> Writer<'a> {
     }
 }
 
+/// Refuses a run that has written so often already.
+fn require_room(writes: u32) -> Result<(), MemoryRefusal> {
+    if writes < WRITES_A_RUN {
+        return Ok(());
+    }
+    Err(MemoryRefusal::Quota(format!(
+        "this run has written {WRITES_A_RUN} times; no run may write more"
+    )))
+}
+
 /// A text of one harmless line, not empty, not too long and without secrets.
 pub(super) fn line(what: &'static str, text: &str, max: usize) -> Result<String, MemoryRefusal> {
-    let words: Vec<&str> = text.split_whitespace().collect();
+    let visible = without_invisible(text);
+    let words: Vec<&str> = visible.split_whitespace().collect();
     let line = neutral(&words.join(" "));
     if line.is_empty() {
         return Err(MemoryRefusal::Empty(what));

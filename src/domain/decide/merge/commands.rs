@@ -129,6 +129,22 @@ fn refuse_while_settling(plan: &Plan<'_>, entry: &MergeEntry, verb: &str) -> Res
     })
 }
 
+/// Refuses while the merge of approved work is under way: it would go on without its approval.
+fn refuse_while_approved_work_is_tried(plan: &Plan<'_>) -> Result<(), Rejection> {
+    let mut queue = plan.state.queue.iter();
+    let tried = queue.find(|entry| entry.phase.is_busy() && entry.approved.is_some());
+    tried.map_or(Ok(()), |entry| {
+        Err(Rejection::NotNow {
+            what: "rebase the waiting work".into(),
+            why: format!("the merge of {} is being tried", entry.idea),
+            instead: Some(
+                "try again in a moment: swarm merge target rebase; if no daemon runs: swarm start"
+                    .into(),
+            ),
+        })
+    })
+}
+
 pub(crate) fn settle_target(plan: &mut Plan<'_>, choice: TargetChoice) -> Result<(), Rejection> {
     let Some(rewritten) = &plan.state.swarm.rewritten else {
         return Err(Rejection::NotNow {
@@ -146,6 +162,7 @@ pub(crate) fn settle_target(plan: &mut Plan<'_>, choice: TargetChoice) -> Result
         }
     }
     if choice == TargetChoice::Rebase {
+        refuse_while_approved_work_is_tried(plan)?;
         review::withdraw_approvals(plan);
     }
     // Last: if the log contains only a part of this, the question is still open.

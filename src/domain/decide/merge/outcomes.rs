@@ -7,7 +7,9 @@
 use super::conflict::{conflicted, may_resolve};
 use super::queue::next_check;
 use crate::domain::decide::attempt::outcomes::fail;
-use crate::domain::decide::attempt::run_end::{failure_of, is_stopped, run_ended};
+use crate::domain::decide::attempt::run_end::{
+    failure_of, is_stopped, killed_too_often, run_ended,
+};
 use crate::domain::decide::decision::{End, Plan, few, shorten};
 use crate::domain::decide::environment_faults::broken_commands::{
     self, CheckCommand, CheckedTree, CommandKind,
@@ -33,8 +35,6 @@ use crate::domain::state::{AttemptEnd, Feedback, IdeaStatus, MergeEntry, State, 
 const CHECKOUT_WAIT_MS: i64 = 10_000;
 /// Time until a merge is retried after a full disk or a problem of the repository.
 const ROOM_WAIT_MS: i64 = 60_000;
-/// Quality commands in a row with a killed runner after which a person is asked.
-pub(crate) const LOST_RUNS: u32 = 3;
 
 /// The entry of an idea, if it is in the outcome's phase.
 fn entry_in<'a>(plan: &Plan<'a>, id: &IdeaId, phase: MergePhase) -> Option<&'a MergeEntry> {
@@ -205,13 +205,12 @@ pub(crate) fn verify_over(
         plan.move_merge(id, MergeInput::Requeue);
         return;
     }
+    if let Some(how) = killed_too_often(plan.state, &end.how, entry.lost_runs) {
+        let why = format!("the runner of `{}` {how}", command.command);
+        return cannot(plan, id, &Failure::other(why));
+    }
     match failure_of(&end.how) {
         None if matches!(end.how, RunEndKind::Exited { .. }) => passed(plan, id, command),
-        None if end.how == RunEndKind::Lost && entry.lost_runs + 1 >= LOST_RUNS => {
-            let command = command.command;
-            let why = format!("the runner of `{command}` was killed {LOST_RUNS} times in a row");
-            cannot(plan, id, &Failure::other(why));
-        }
         Some(how) if !stopped => failed(plan, entry, run, command, (how, &end)),
         // Stopped or lost: not judged; built and verified again when the swarm continues.
         _ => {

@@ -13,6 +13,7 @@ use crate::domain::ids::{IdeaId, Oid};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase, MergeInput, MergePhase};
 use crate::domain::scheduling;
 use crate::domain::settings::Settings;
+use crate::domain::state::checkpoint::{Checkpoint, Reason};
 use crate::domain::state::{Attempt, MergeEntry, State};
 use crate::domain::time::Timestamp;
 
@@ -86,6 +87,7 @@ fn request_build(plan: &mut Plan<'_>, entry: &MergeEntry, settings: &Settings) {
         branch: entry.branch.clone(),
         source: entry.source.clone(),
         base,
+        rolled_back: rolled_back(state),
         target: settings.target.clone(),
         known_target: seen
             .filter(|seen| seen.branch == settings.target)
@@ -94,6 +96,15 @@ fn request_build(plan: &mut Plan<'_>, entry: &MergeEntry, settings: &Settings) {
         title: title_of(state, &entry.idea),
         at: plan.now,
     });
+}
+
+/// Where the target was before each rollback.
+fn rolled_back(state: &State) -> Vec<Oid> {
+    let of_rollbacks = |checkpoint: &&Checkpoint| checkpoint.reason == Reason::BeforeRollback;
+    let checkpoints = state.checkpoints.values().filter(of_rollbacks);
+    checkpoints
+        .map(|checkpoint| checkpoint.commit.clone())
+        .collect()
 }
 
 /// First line of an idea's text without heading marks, at most 60 characters.

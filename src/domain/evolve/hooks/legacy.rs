@@ -202,13 +202,25 @@ pub(crate) fn about(state: &State, at: Timestamp, event: &Event) -> Vec<Call> {
         | Event::NotePut(_)
         | Event::NotesDropped(_)
         | Event::MemoryShown(_)
+        | Event::MemoryRead(_)
+        | Event::MemoryCompacted(_)
+        | Event::Synthesised(_)
+        | Event::IterationRecorded(_)
+        | Event::RecordsExpired(_)
+        | Event::ReplayAsked(_)
+        | Event::ReplayJudged(_)
         | Event::CommandTaken(_)
         | Event::WarningRaised(_)
         | Event::WarningCleared(_)
         | Event::EffectRequested(_)
         | Event::EffectFinished(_)
         | Event::StateRepaired(_)
-        | Event::StateRestored(_) => Vec::new(),
+        | Event::StateRestored(_)
+        | Event::SwarmImported(_)
+        | Event::WorkImported(_)
+        | Event::SwarmMoved(_)
+        | Event::SwarmReclaimed(_)
+        | Event::AgentImported(_) => Vec::new(),
     }
 }
 

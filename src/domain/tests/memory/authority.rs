@@ -2,8 +2,11 @@
 
 use insta::assert_snapshot;
 
-use super::{PERSON, ask, at_work, author, learn, pin, refused, retract_fact, write};
+use super::{
+    PERSON, ask, at_work, author, citing, learn, pin, refused, retract_fact, synthesis, write,
+};
 use crate::domain::command::Command;
+use crate::domain::memory::MemoryCommand;
 use crate::domain::request::{Author, Request};
 use crate::domain::testkit::{Scenario, agent, checkpoint_name, idea, new_idea};
 
@@ -27,11 +30,6 @@ fn check(s: &Scenario) -> Author {
     Author::Check { run }
 }
 
-fn synthesis(s: &Scenario) -> Author {
-    let run = s.attempt(1).run.clone().unwrap();
-    Author::Synthesis { run }
-}
-
 #[test]
 fn agents_cannot_pin_or_change_anything_but_the_memory() {
     let mut s = at_work(1);
@@ -40,6 +38,7 @@ fn agents_cannot_pin_or_change_anything_but_the_memory() {
     let (id, from) = (idea(1), None);
     let commands = [
         Command::Memory(pin("a", true)),
+        Command::Memory(MemoryCommand::Synthesize { profile: None }),
         Command::Pause { reason: None },
         Command::StopAgent { id: agent(1) },
         Command::CancelIdea { id },
@@ -51,7 +50,8 @@ fn agents_cannot_pin_or_change_anything_but_the_memory() {
         },
         Command::ShutdownNow,
     ];
-    for by in [one, synthesis(&s), check(&s)] {
+    ask(&mut s, &PERSON, learn("something")).unwrap();
+    for by in [one, synthesis(&mut s), check(&s)] {
         for command in &commands {
             let why = request(&mut s, &by, command.clone()).unwrap_err();
             assert!(why.starts_with("NOT_FOR_AGENTS: "), "{command:?}: {why}");
@@ -71,7 +71,8 @@ fn agents_add_ideas_only_if_the_configuration_says_so() {
     ");
     s.load(|settings| settings.agents_may_add = true);
     request(&mut s, &one, add()).unwrap();
-    for other in [synthesis(&s), check(&s)] {
+    ask(&mut s, &PERSON, learn("something")).unwrap();
+    for other in [synthesis(&mut s), check(&s)] {
         let why = request(&mut s, &other, add()).unwrap_err();
         assert!(why.starts_with("NOT_FOR_AGENTS: "), "{why}");
     }
@@ -90,9 +91,11 @@ fn checks_only_read() {
 #[test]
 fn the_synthesis_writes_by_version_and_people_and_their_programs_as_they_like() {
     let mut s = at_work(1);
-    let synthesis = synthesis(&s);
-    ask(&mut s, &synthesis, write("a", Some(0), "x")).unwrap();
-    let why = refused(&mut s, &synthesis, write("a", None, "y"));
+    ask(&mut s, &PERSON, learn("something")).unwrap();
+    let synthesis = synthesis(&mut s);
+    let cited = |command| citing(command, &["learning-001"]);
+    ask(&mut s, &synthesis, cited(write("a", Some(0), "x"))).unwrap();
+    let why = refused(&mut s, &synthesis, cited(write("a", None, "y")));
     assert!(why.starts_with("VERSION_MISSING: "), "{why}");
     let client = "claude".into();
     let run = "h0001-on-learning".parse().unwrap();
@@ -100,6 +103,6 @@ fn the_synthesis_writes_by_version_and_people_and_their_programs_as_they_like() 
         ask(&mut s, &by, write("a", None, &format!("by {by}"))).unwrap();
         ask(&mut s, &by, pin("a", true)).unwrap();
     }
-    let why = refused(&mut s, &synthesis, write("a", Some(4), "y"));
+    let why = refused(&mut s, &synthesis, cited(write("a", Some(4), "y")));
     assert!(why.starts_with("FACT_PINNED: "), "{why}");
 }

@@ -2,20 +2,25 @@
 
 mod authority;
 mod claims;
+mod compaction;
 mod disputes;
 mod model;
 mod notes;
 mod operations;
 mod quotas;
+mod reads;
 mod retractions;
 mod size;
 mod snapshots;
+mod synthesis;
+mod synthesis_runs;
 
 use crate::domain::command::Command;
 use crate::domain::decide::Decided;
 use crate::domain::ids::ProfileName;
 use crate::domain::memory::{
-    Claim, ConfirmFact, DisputeFact, Fact, FactKey, Learn, MemoryCommand, Retracted, WriteFact,
+    Claim, ConfirmFact, DisputeFact, Fact, FactKey, Learn, MemoryCommand, Reference, Retracted,
+    WriteFact,
 };
 use crate::domain::request::{Author, Request};
 use crate::domain::testkit::{Scenario, agent};
@@ -76,6 +81,38 @@ fn retract(what: Retracted) -> MemoryCommand {
 
 fn retract_fact(key_text: &str) -> MemoryCommand {
     retract(Retracted::Fact(key(key_text)))
+}
+
+/// The same, with evidence.
+fn citing(mut command: MemoryCommand, references: &[&str]) -> MemoryCommand {
+    let evidence: Vec<Reference> = references.iter().map(|it| Reference::from(*it)).collect();
+    match &mut command {
+        MemoryCommand::Learn(it) => it.claim.evidence = evidence,
+        MemoryCommand::WriteFact(it) => it.claim.evidence = evidence,
+        MemoryCommand::ConfirmFact(it) => it.claim.evidence = evidence,
+        MemoryCommand::DisputeFact(it) => it.claim.evidence = evidence,
+        MemoryCommand::Pin { .. }
+        | MemoryCommand::Retract { .. }
+        | MemoryCommand::PutNote(_)
+        | MemoryCommand::Compact
+        | MemoryCommand::Synthesize { .. } => {}
+    }
+    command
+}
+
+/// The synthesis, in a run that a person asked for. Something new was learned.
+fn synthesis(s: &mut Scenario) -> Author {
+    if s.state.synthesis_run().is_none() {
+        let profile = Some(s.attempt(1).profile.clone());
+        by(s, &PERSON, MemoryCommand::Synthesize { profile });
+    }
+    synthesis_of(s)
+}
+
+/// The synthesis, in the run that is under way.
+fn synthesis_of(s: &Scenario) -> Author {
+    let run = s.state.synthesis_run().unwrap().clone();
+    Author::Synthesis { run }
 }
 
 const PERSON: Author = Author::Person;

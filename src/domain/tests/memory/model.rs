@@ -1,11 +1,16 @@
-//! Random requests of agents and people, with crashes and torn logs, against a simple model: no
-//! update is lost, versions have no gaps, and nobody replaces a version that they did not see.
+//! Random requests of agents and people, with crashes, torn logs and compactions, against a simple
+//! model: no update is lost, versions have no gaps, and nobody replaces a version that they did not
+//! see. No compaction takes a fact or what supports it, and no id is given again.
 
 mod expected;
+mod sentences;
 
 use std::collections::BTreeMap;
 
-use super::{at_work, author, confirm, dispute, key, learn, pin, retract, retract_fact, write};
+use super::{
+    at_work, author, by, citing, confirm, dispute, key, learn, pin, retract, retract_fact,
+    synthesis, write,
+};
 use crate::domain::command::Command;
 use crate::domain::decide::{self, Decided};
 use crate::domain::event::{ClaimEffect, Event};
@@ -16,8 +21,11 @@ use crate::domain::testkit::choices::Choices;
 use crate::domain::testkit::scenario::fold;
 use crate::domain::testkit::{Scenario, agent};
 use expected::{Board, Who};
+use sentences::{Sentences, WINDOW};
 
 const KEYS: [&str; 3] = ["a", "b", "c"];
+/// Learnings without a key. Nothing in them needs evidence.
+const SENTENCES: [&str; 8] = ["ash", "oak", "elm", "fir", "Ash", "yew", "bay", "fig"];
 const VALUES: [&str; 5] = ["x", "X", "y", "z", "w"];
 const STEPS: usize = 40;
 
@@ -79,7 +87,7 @@ impl Life {
     fn some_command(&mut self) -> MemoryCommand {
         let (key, value) = (self.some_key(), self.some_value());
         let version = self.some_version(key);
-        match self.choices.pick(12) {
+        match self.choices.pick(18) {
             0..3 => learn(&format!("[{key}] {value}")),
             3..6 => write(key, Some(version), value),
             6 => write(key, None, value),
@@ -91,13 +99,23 @@ impl Life {
             ),
             9 => pin(key, self.choices.chance(40)),
             10 => retract_fact(key),
+            11..15 => learn(SENTENCES[self.choices.pick(SENTENCES.len())]),
+            15 => {
+                // The synthesis cites the first one.
+                let number = self.choices.pick(self.model.sentences.numbers()) + 2;
+                retract(Retracted::Learning(format!("learning-{number:03}")))
+            }
+            16 => MemoryCommand::Compact,
             _ => retract(Retracted::Agent(agent(self.choices.pick(3) as u64 + 1))),
         }
     }
 
     fn some_request(&mut self) -> (Who, Request) {
         let who = self.who();
-        let command = self.some_command();
+        let mut command = self.some_command();
+        if who == Who::Synthesis {
+            command = citing(command, &["learning-001"]);
+        }
         self.asked += 1;
         let request = Request {
             by: self.author(who),
@@ -111,9 +129,10 @@ impl Life {
         match who {
             Who::Agent(number) => author(&self.s, number),
             Who::Person => Author::Person,
-            Who::Synthesis => Author::Synthesis {
-                run: "s0001".parse().unwrap(),
-            },
+            Who::Synthesis => {
+                let run = self.s.state.synthesis_run().unwrap().clone();
+                Author::Synthesis { run }
+            }
         }
     }
 
@@ -198,6 +217,8 @@ impl Life {
             let fact = self.s.state.facts.get(&key(text));
             assert_eq!(fact.map(Board::seen), self.model.fact(text), "{text}");
         }
+        let learnings = Sentences::of(&self.s.state.learnings);
+        assert_eq!(learnings, self.model.sentences.seen());
     }
 }
 
@@ -226,7 +247,9 @@ fn saw_what_it_replaced(before: &State, after: &State, who: Who, command: &Memor
             | MemoryCommand::DisputeFact(_)
             | MemoryCommand::Pin { .. }
             | MemoryCommand::Retract { .. }
-            | MemoryCommand::PutNote(_) => false,
+            | MemoryCommand::Compact
+            | MemoryCommand::PutNote(_)
+            | MemoryCommand::Synthesize { .. } => false,
         };
         assert!(allowed, "{who:?} replaced {key} unseen: {command:?}");
     }
@@ -295,12 +318,19 @@ fn whatever_happens_no_update_is_lost_and_versions_have_no_gaps() {
     let first = number("SWARM_TEST_SEED", 1);
     let sequences = number("SWARM_ACTOR_SEQUENCES", 1_000);
     println!("{sequences} sequences from SWARM_TEST_SEED={first}");
-    let start = at_work(3);
+    let mut start = at_work(3);
+    start.load(|settings| settings.memory_window = u32::try_from(WINDOW).unwrap());
+    // With a key, so that no compaction drops it.
+    let cited = learn("[words] what the synthesis cites");
+    by(&mut start, &Author::Person, cited.clone());
+    synthesis(&mut start);
+    let mut model = Board::default();
+    assert_eq!(model.take(Who::Person, &cited), Ok(()));
     for seed in first..first + sequences {
         let _named = Named(seed);
         let mut life = Life {
             s: start.clone(),
-            model: Board::default(),
+            model: model.clone(),
             choices: choices(seed),
             asked: 0,
             acknowledged: Vec::new(),

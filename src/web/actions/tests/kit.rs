@@ -260,6 +260,7 @@ impl World {
             control: self.levers.clone(),
             entrance: None,
             finder: Arc::default(),
+            measured: Arc::default(),
             stop: self.stop.subscribe(),
         });
         let routes = crate::api::router(Arc::clone(&api));

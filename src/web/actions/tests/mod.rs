@@ -103,6 +103,7 @@ async fn actions_on_ideas_are_the_commands_of_the_command_line() {
         profile: Some(profile("finn")),
         inbox: None,
         review: true,
+        imported: None,
     };
     let cases = [
         ("do/hold/idea-002", "", Command::HoldIdea { id: id() }),

@@ -116,6 +116,7 @@ impl World {
             control: Arc::new(Nobody),
             entrance: None,
             finder: Arc::default(),
+            measured: Arc::default(),
             stop: watch::channel(false).1,
         };
         let access = Access::open(dir.path(), 4_000).unwrap();

@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::{branch, preview, reason, when};
+use super::{branch, preview, reason, since, when};
 use crate::api::ApiError;
 use crate::daemon::checkpoints::list::Preview;
 use crate::domain::ids::CheckpointName;
@@ -110,6 +110,9 @@ fn page(drawing: &Drawing<'_>, view: &View) -> Page {
                     a href=(drawing.live_link(&format!("?at={}", view.checkpoint.seq))) {
                         "See everything as it was then"
                     }
+                    ", or "
+                    a href=(since(drawing, view.checkpoint.seq)) { "what changed since" }
+                    "."
                 }
             }
             div .acts {

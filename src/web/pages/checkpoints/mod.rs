@@ -86,6 +86,7 @@ impl Ready for View {
 }
 
 fn page(drawing: &Drawing<'_>, view: &View) -> Page {
+    // What undo takes back next is forgotten when an agent or a merge moves on.
     let list = Touched::CHECKPOINTS | Touched::AGENTS;
     let main = html! {
         div .head {
@@ -100,7 +101,7 @@ fn page(drawing: &Drawing<'_>, view: &View) -> Page {
         }
         (drawing.fragment("f-abandoned", Touched::CHECKPOINTS, &abandoned(view)))
         (drawing.fragment("f-checkpoints", list, &table(drawing, view)))
-        (drawing.fragment("f-rollbacks", Touched::CHECKPOINTS, &rollbacks(drawing, view)))
+        (drawing.fragment("f-rollbacks", list, &rollbacks(drawing, view)))
     };
     Page {
         title: "Checkpoints".into(),
@@ -171,11 +172,21 @@ fn table(drawing: &Drawing<'_>, view: &View) -> Markup {
                 td .num { (when(one.created_at, now)) }
                 td .sub { (reason(one.reason)) }
                 td { (commit(&one.commit)) }
-                td .sub { (cost(one, view)) }
+                td .sub {
+                    (cost(one, view)) " · "
+                    a href=(since(drawing, one.seq)) {
+                        "What changed since" span .vh { " " (one.name) }
+                    }
+                }
                 td { div .acts.cp-acts { (verbs(drawing, one)) } }
             } } }
         } }
     }
+}
+
+/// The address of what changed since this event.
+fn since(drawing: &Drawing<'_>, seq: u64) -> String {
+    drawing.link(&format!("changes?from={seq}&to=now"))
 }
 
 /// What going back would cost, as far as the state knows it.

@@ -101,6 +101,7 @@ impl World {
             control: told.clone(),
             entrance: None,
             finder: Arc::default(),
+            measured: Arc::default(),
             stop: watch::channel(false).1,
         };
         Self {

@@ -7,6 +7,7 @@ use maud::{Markup, html};
 
 use super::diff::Changes;
 use super::look::Look;
+use super::provenance::{self, Records};
 use super::rail::{self, Rail};
 use super::tabs::{self, History};
 use crate::domain::ids::{IdeaId, Oid};
@@ -34,10 +35,18 @@ pub enum Tab {
     History,
     /// What the agent was told.
     Prompt,
+    /// What is recorded of each iteration.
+    Provenance,
 }
 
 impl Tab {
-    const ALL: [Self; 4] = [Self::Changes, Self::Output, Self::History, Self::Prompt];
+    const ALL: [Self; 5] = [
+        Self::Changes,
+        Self::Output,
+        Self::History,
+        Self::Prompt,
+        Self::Provenance,
+    ];
 
     fn name(self) -> &'static str {
         match self {
@@ -45,6 +54,7 @@ impl Tab {
             Self::Output => "output",
             Self::History => "history",
             Self::Prompt => "prompt",
+            Self::Provenance => "provenance",
         }
     }
 
@@ -54,6 +64,7 @@ impl Tab {
             Self::Output => "Output",
             Self::History => "History",
             Self::Prompt => "Prompt",
+            Self::Provenance => "Provenance",
         }
     }
 }
@@ -74,6 +85,7 @@ pub struct View {
     look: Look,
     changes: Option<Changes>,
     prompt: Option<Result<String, String>>,
+    records: Option<Result<Records, String>>,
     history: History,
     rail: Rail,
 }
@@ -86,6 +98,7 @@ pub async fn load(asked: &Asked<'_>, id: &IdeaId) -> Result<View, WebError> {
         match view.tab {
             Tab::Changes => view.changes = Changes::load(asked, id).await,
             Tab::Prompt => view.prompt = tabs::prompt(asked, &view.history).await,
+            Tab::Provenance => view.records = Some(provenance::load(asked, id).await),
             Tab::Output | Tab::History => {}
         }
     }
@@ -133,10 +146,18 @@ impl View {
             look: Look::of(query),
             changes: None,
             prompt: None,
+            records: None,
             history: History::of(state, id, &idea),
             rail: Rail::of(state, id, &idea),
             idea,
         })
+    }
+}
+
+impl View {
+    /// Whether its work waits to land, or landed.
+    fn has_changes(&self) -> bool {
+        self.place.is_some() || self.idea.idea.commit.is_some()
     }
 }
 
@@ -328,7 +349,7 @@ fn tab_links(drawing: &Drawing<'_>, view: &View) -> Markup {
     let id = &view.idea.idea.id;
     let count = |tab: Tab| match tab {
         Tab::Changes => view.changes.as_ref().and_then(Changes::count),
-        Tab::Output | Tab::History | Tab::Prompt => None,
+        Tab::Output | Tab::History | Tab::Prompt | Tab::Provenance => None,
     };
     html! {
         nav .seg aria-label="Parts" { @for tab in Tab::ALL {
@@ -360,5 +381,10 @@ fn tab(drawing: &Drawing<'_>, view: &View) -> Markup {
             &tabs::history(drawing, &view.history),
         ),
         Tab::Prompt => tabs::told(view.prompt.as_ref()),
+        Tab::Provenance => html! {
+            @if let Some(records) = &view.records {
+                (provenance::draw(drawing, records, view.has_changes().then_some(id)))
+            }
+        },
     }
 }

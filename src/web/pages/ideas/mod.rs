@@ -6,6 +6,7 @@ pub mod edit;
 pub mod graph;
 pub mod idea;
 mod look;
+mod provenance;
 mod rail;
 mod tabs;
 #[cfg(test)]

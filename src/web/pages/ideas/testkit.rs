@@ -28,7 +28,7 @@ use crate::web::pages::{Drawn, Route, draw};
 pub(crate) struct World {
     site: Arc<Site>,
     _seat: Seat,
-    _dir: tempfile::TempDir,
+    dir: tempfile::TempDir,
 }
 
 struct Past(State);
@@ -38,8 +38,11 @@ impl EventLog for Past {
         Ok(Vec::new())
     }
 
-    fn state_at(&self, _: Upto) -> io::Result<State> {
-        Ok(self.0.clone())
+    fn state_at(&self, upto: Upto) -> io::Result<State> {
+        Ok(match upto {
+            Upto::Seq(0) => State::default(),
+            Upto::Seq(_) | Upto::Time(_) | Upto::End => self.0.clone(),
+        })
     }
 }
 
@@ -97,14 +100,20 @@ impl World {
             control: Arc::new(Told(diff)),
             entrance: None,
             finder: Arc::default(),
+            measured: Arc::default(),
             stop: watch::channel(false).1,
         };
         let access = Access::open(dir.path(), 4_000).unwrap();
         Self {
             site: Arc::new(Site::new(Arc::new(api), Arc::new(access))),
             _seat: seat,
-            _dir: dir,
+            dir,
         }
+    }
+
+    /// The root of the repository.
+    pub(crate) fn root(&self) -> &std::path::Path {
+        self.dir.path()
     }
 
     /// The page at this address, now, in a document of this name.

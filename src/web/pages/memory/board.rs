@@ -21,6 +21,11 @@ pub fn title(view: &View) -> Markup {
         h1 { (many(view.board.found, "fact")) }
         p { "What agents and people found out, each with its evidence. Agents are shown what fits \
             their idea, as claims and not as orders." }
+        @if view.compacted > 0 {
+            p .sub { (many(usize::try_from(view.compacted).unwrap_or(usize::MAX), "older learning"))
+                (if view.compacted == 1 { " is" } else { " are" }) " only in the log: "
+                code { "swarm memory search --all WORDS" } }
+        }
     } }
 }
 

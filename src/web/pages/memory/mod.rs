@@ -1,12 +1,14 @@
-//! The memory that agents share: the board of facts, the scratchpad's notes and the newest events
-//! of both (`/memory`), and one fact (`/memory/KEY`).
+//! The memory that agents share: the board of facts, the scratchpad's notes, the newest events of
+//! both and what they are worth (`/memory`), and one fact (`/memory/KEY`).
 //!
 //! `search` finds what the address asks for, `freshness` which files of facts changed, `newest`
-//! what happened last; `board` and `scratchpad` draw. Every text here may come from an agent.
+//! what happened last, `measures` what it is worth; `board` and `scratchpad` draw. Every text here
+//! may come from an agent.
 
 mod board;
 pub mod fact;
 pub mod freshness;
+mod measures;
 mod newest;
 mod scratchpad;
 mod search;
@@ -22,7 +24,7 @@ use crate::domain::request::Author;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::view::history::Told;
-use crate::view::memory::{self as views, Aged, BoardFilter, BoardPage, HitView};
+use crate::view::memory::{self as views, Aged, BoardFilter, BoardPage, HitView, StatsView};
 use crate::web::document::{Drawing, Page, Place};
 use crate::web::pages::WebError;
 use crate::web::pages::asked::{Asked, Query, Ready};
@@ -45,8 +47,12 @@ pub struct View {
     learnings: Vec<HitView>,
     scratchpad: Scratchpad,
     newest: Vec<Told>,
+    /// `None` while the log is being read.
+    stats: Option<StatsView>,
     /// Whether there is no fact at all, retracted or not.
     is_empty: bool,
+    /// Learnings that were dropped from the state.
+    compacted: u64,
 }
 
 /// Loads it.
@@ -59,6 +65,7 @@ pub async fn load(asked: &Asked<'_>) -> Result<View, WebError> {
         None => None,
     };
     let newest = newest::load(asked).await?;
+    let stats = measures::load(asked).await?;
     let (facts, learnings) = match found {
         Some(found) => (Some(found.facts), found.learnings),
         None => (None, Vec::new()),
@@ -76,7 +83,9 @@ pub async fn load(asked: &Asked<'_>) -> Result<View, WebError> {
         learnings: learnings.clone(),
         scratchpad: Scratchpad::of(state, asked.query),
         newest: newest.clone(),
+        stats: stats.clone(),
         is_empty: state.facts.is_empty(),
+        compacted: state.compacted.learnings,
     }))
 }
 
@@ -111,6 +120,7 @@ impl Ready for View {
             (drawing.fragment("f-memory", touched, &list))
             (drawing.fragment("f-notes", Touched::MEMORY, &self.scratchpad.section(drawing)))
             (drawing.fragment("f-newest", Touched::MEMORY, &newest::section(drawing, &self.newest)))
+            (measures::section(self.stats.as_ref()))
         };
         Page {
             title: "Memory".into(),

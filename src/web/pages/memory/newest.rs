@@ -1,5 +1,5 @@
-//! What happened to the memory last. What agents were shown of it is not among this: every prompt
-//! would be.
+//! What happened to the memory last. What agents were shown or read of it is not among this: every
+//! iteration would be.
 //!
 //! Invariant: a request reads a bounded part of the log. An event about the memory names its author
 //! itself, so it needs no event before it.
@@ -31,8 +31,8 @@ pub async fn load(asked: &Asked<'_>) -> Result<Vec<Told>, WebError> {
         let read = events::read(asked, from - 1, upto).await?;
         let read = read.iter().rev().filter(|one| one.seq < upto);
         let about = read.filter(|one| {
-            let is_prompt = matches!(one.event, Event::MemoryShown(_));
-            !is_prompt && MEMORY_KINDS.contains(&one.event.kind())
+            let is_use = matches!(one.event, Event::MemoryShown(_) | Event::MemoryRead(_));
+            !is_use && MEMORY_KINDS.contains(&one.event.kind())
         });
         newest.extend(about.map(|one| told(one.seq, one.ts, &one.event, |_| None)));
         upto = from;

@@ -232,6 +232,33 @@ async fn the_past_of_the_memory_has_no_form() {
 }
 
 #[tokio::test]
+async fn the_measures_are_those_of_the_moment() {
+    let mut story = story();
+    asked(&mut story, dispute("tests.db", 1, None));
+    let world = World::of(&story.state);
+    let parts = |page: &str| {
+        let (_, section) = page.split_once("id=\"measures\"").unwrap();
+        words(&format!("<main{section}"))
+    };
+    let now = parts(&world.page("memory").await);
+    for part in [
+        "Duplication",
+        "Latency",
+        "too few: 20 needed on each side",
+        "Use",
+        "Synthesis",
+        "contradicted 2",
+        "conflicts since start 0 of 0 writes",
+    ] {
+        assert!(now.contains(part), "{part}: {now}");
+    }
+    // Refused writes are not in the log, so a moment of the past has none.
+    let past = parts(&world.past("memory").await);
+    assert!(past.contains("contradicted 2"), "{past}");
+    assert!(!past.contains("conflicts"), "{past}");
+}
+
+#[tokio::test]
 async fn an_unknown_fact_is_answered_with_keys_like_it() {
     let world = World::of(&story().state);
     let error = world

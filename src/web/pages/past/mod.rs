@@ -1,5 +1,6 @@
 //! The pages of what happened.
 
+pub mod changes;
 pub mod cost;
 pub mod events;
 pub mod report;
@@ -8,7 +9,7 @@ pub mod timeline;
 use crate::web::pages::asked::Query;
 
 /// Instead of what needs the log, while it is read for the first time.
-const READING: &str = "The event log is being read. Load this page again in a moment.";
+pub(super) const READING: &str = "The event log is being read. Load this page again in a moment.";
 
 /// A query with another value; another choice begins at the first page.
 fn pick(query: &Query, name: &str, value: &str) -> String {

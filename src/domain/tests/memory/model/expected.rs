@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::domain::memory::{Fact, FactKey, MemoryCommand, Retracted};
+use super::sentences::Sentences;
+use crate::domain::memory::{Fact, FactKey, KEPT_VALUES, MemoryCommand, Retracted};
 
 /// Who asks. Each agent works on its own idea.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,7 +28,11 @@ pub(super) struct Seen {
 #[derive(Debug, Clone, Default)]
 struct Entry {
     version: u64,
-    values: Vec<(u64, String)>,
+    value: Option<(u64, String)>,
+    /// What was before, oldest first; `None` for a claim that lost.
+    past: Vec<Option<(u64, String)>>,
+    /// Whether a compaction dropped some of it.
+    is_cut: bool,
     supporters: BTreeSet<Who>,
     /// Who wrote its values, the replaced ones too.
     writers: BTreeSet<Who>,
@@ -36,28 +41,41 @@ struct Entry {
     retracted_by: Option<Who>,
 }
 
-/// All facts.
+/// All facts and learnings.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Board(BTreeMap<String, Entry>);
+pub(super) struct Board {
+    facts: BTreeMap<String, Entry>,
+    pub(super) sentences: Sentences,
+}
 
-type Outcome = Result<(), &'static str>;
+pub(super) type Outcome = Result<(), &'static str>;
 
-fn same(one: &str, other: &str) -> bool {
+pub(super) fn same(one: &str, other: &str) -> bool {
     one.eq_ignore_ascii_case(other)
 }
 
 impl Entry {
     fn value(&self) -> &str {
-        &self.values.last().unwrap().1
+        &self.value.as_ref().unwrap().1
     }
 
     fn is_only_of(&self, who: Who) -> bool {
-        self.supporters == BTreeSet::from([who])
+        if who == Who::Synthesis {
+            return self.supporters == BTreeSet::from([who]);
+        }
+        // What the synthesis says, a person said: it cites nobody else.
+        let voice = |who: &Who| match who {
+            Who::Synthesis => Who::Person,
+            Who::Agent(_) | Who::Person => *who,
+        };
+        let voices: BTreeSet<Who> = self.supporters.iter().map(voice).collect();
+        voices == BTreeSet::from([who])
     }
 
     /// Whether nobody else ever had a say in it.
     fn is_uncontested(&self, who: Who) -> bool {
-        self.rivals.is_empty() && !self.pinned && self.writers == BTreeSet::from([who])
+        let own = self.writers == BTreeSet::from([who]) && !self.is_cut;
+        own && self.rivals.is_empty() && !self.pinned
     }
 
     /// Whether a person's retraction holds against them.
@@ -66,7 +84,7 @@ impl Entry {
     }
 
     fn write(&mut self, who: Who, value: &str) {
-        let mut supporters = if self.values.last().is_some_and(|(_, old)| same(old, value)) {
+        let mut supporters = if self.value.as_ref().is_some_and(|(_, old)| same(old, value)) {
             std::mem::take(&mut self.supporters)
         } else {
             let rival = self
@@ -81,22 +99,47 @@ impl Entry {
             self.retracted_by = None;
         }
         self.version += 1;
-        self.values.push((self.version, value.to_owned()));
+        let old = self.value.replace((self.version, value.to_owned()));
+        self.past.extend(old.map(Some));
         self.supporters = supporters;
-        self.rivals.clear();
+        for (rival, _) in std::mem::take(&mut self.rivals) {
+            if !is_value(rival.as_ref(), value) {
+                self.lose(rival.as_ref());
+            }
+        }
     }
 
-    fn contradict(&mut self, who: Who, value: Option<&str>) {
+    fn lose(&mut self, rival: Option<&String>) {
+        self.past.extend(rival.map(|_| None));
+    }
+
+    /// What is older than the newest earlier values goes.
+    fn compact(&mut self) {
+        let mut values = 0;
+        let mut kept = Vec::new();
+        while values < KEPT_VALUES
+            && let Some(newest) = self.past.pop()
+        {
+            values += usize::from(newest.is_some());
+            kept.insert(0, newest);
+        }
+        self.is_cut |= !self.past.is_empty();
+        self.past = kept;
+    }
+
+    /// Whether it says something new.
+    fn contradict(&mut self, who: Who, value: Option<&str>) -> bool {
         let known = self.rivals.iter_mut().find(|(it, _)| match value {
             Some(value) => is_value(it.as_ref(), value),
             None => it.is_none(),
         });
         if let Some((_, supporters)) = known {
-            supporters.insert(who);
+            supporters.insert(who)
         } else {
             self.version += 1;
             let value = value.map(str::to_owned);
             self.rivals.push((value, BTreeSet::from([who])));
+            true
         }
     }
 
@@ -113,15 +156,21 @@ fn is_value(rival: Option<&String>, value: &str) -> bool {
 
 impl Board {
     pub(super) fn version(&self, key: &str) -> u64 {
-        self.0.get(key).map_or(0, |entry| entry.version)
+        self.facts.get(key).map_or(0, |entry| entry.version)
     }
 
     pub(super) fn fact(&self, key: &str) -> Option<Seen> {
-        let entry = self.0.get(key)?;
+        let entry = self.facts.get(key)?;
         let count = |supporters: &BTreeSet<Who>| supporters.len() as u64;
         Some(Seen {
             version: entry.version,
-            values: entry.values.clone(),
+            values: entry
+                .past
+                .iter()
+                .chain([&entry.value])
+                .flatten()
+                .cloned()
+                .collect(),
             supporters: count(&entry.supporters),
             rivals: entry
                 .rivals
@@ -152,7 +201,7 @@ impl Board {
     }
 
     fn known(&mut self, key: &FactKey) -> Result<&mut Entry, &'static str> {
-        self.0.get_mut(key.as_str()).ok_or("FACT_UNKNOWN")
+        self.facts.get_mut(key.as_str()).ok_or("FACT_UNKNOWN")
     }
 
     fn at(&mut self, key: &FactKey, version: u64) -> Result<&mut Entry, &'static str> {
@@ -165,10 +214,35 @@ impl Board {
     }
 
     pub(super) fn take(&mut self, who: Who, command: &MemoryCommand) -> Outcome {
+        self.carry_out(who, command)?;
+        if self.sentences.is_full() {
+            self.compact();
+        }
+        Ok(())
+    }
+
+    fn compact(&mut self) {
+        self.sentences.compact();
+        self.facts.values_mut().for_each(Entry::compact);
+    }
+
+    fn carry_out(&mut self, who: Who, command: &MemoryCommand) -> Outcome {
         match command {
             MemoryCommand::Learn(learn) => {
-                let (key, value) = FactKey::split_claim(&learn.content).unwrap();
-                self.claim(who, &key, value);
+                let claim = FactKey::split_claim(&learn.content);
+                if let Some((key, value)) = &claim {
+                    self.claim(who, key, value);
+                }
+                let has_key = claim.is_some();
+                let said = claim.map_or(learn.content.as_str(), |(_, value)| value);
+                self.sentences.say(who, said, has_key);
+                Ok(())
+            }
+            MemoryCommand::Compact => {
+                if who != Who::Person {
+                    return Err("NOT_FOR_AGENTS");
+                }
+                self.compact();
                 Ok(())
             }
             MemoryCommand::WriteFact(it) => self.write(who, &it.key, it.expected, &it.value),
@@ -193,12 +267,12 @@ impl Board {
                 Ok(())
             }
             MemoryCommand::Retract { what, .. } => self.retract(who, what),
-            MemoryCommand::PutNote(_) => Ok(()),
+            MemoryCommand::PutNote(_) | MemoryCommand::Synthesize { .. } => Ok(()),
         }
     }
 
     fn claim(&mut self, who: Who, key: &FactKey, value: &str) {
-        let entry = self.0.entry(key.as_str().to_owned()).or_default();
+        let entry = self.facts.entry(key.as_str().to_owned()).or_default();
         let may_write = !entry.pinned || who == Who::Person;
         let restores = entry.retracted_by.is_some() && !entry.stays_retracted(who);
         if entry.version == 0 || restores && may_write {
@@ -219,7 +293,7 @@ impl Board {
             None if who != Who::Person => return Err("VERSION_MISSING"),
             Some(_) | None => {}
         }
-        let entry = self.0.entry(key.as_str().to_owned()).or_default();
+        let entry = self.facts.entry(key.as_str().to_owned()).or_default();
         if entry.version == 0 {
             entry.write(who, value);
             return Ok(());
@@ -243,7 +317,7 @@ impl Board {
 
     fn retract(&mut self, who: Who, what: &Retracted) -> Outcome {
         match what {
-            Retracted::Learning(_) => Ok(()),
+            Retracted::Learning(id) => self.sentences.retract(who, id),
             Retracted::Fact(key) => {
                 let entry = self.known(key)?;
                 let own = entry.is_only_of(who) && entry.is_uncontested(who);
@@ -259,14 +333,17 @@ impl Board {
                 if who != Who::Person && who != whose {
                     return Err("NOT_YOURS");
                 }
-                for entry in self.0.values_mut() {
+                self.sentences.retract_all_of(who, whose);
+                for entry in self.facts.values_mut() {
                     let may = who == Who::Person || entry.is_uncontested(who);
                     if entry.is_only_of(whose) && !entry.pinned && may {
                         entry.retract(who);
                     }
-                    entry
-                        .rivals
-                        .retain(|(_, by)| *by != BTreeSet::from([whose]));
+                    let gone = |(_, by): &mut (_, BTreeSet<Who>)| *by == BTreeSet::from([whose]);
+                    let gone: Vec<_> = entry.rivals.extract_if(.., gone).collect();
+                    for (rival, _) in gone {
+                        entry.lose(rival.as_ref());
+                    }
                 }
                 Ok(())
             }

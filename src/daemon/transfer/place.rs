@@ -1,0 +1,171 @@
+//! Carries out an import: the commits, the files, and last the log.
+//!
+//! Invariant: every step only adds what is missing, so it can be repeated after a kill. The rename
+//! of the log comes when all before it is on disk.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+use super::conversations;
+use super::staged::{self, STAGING, StagedSwarm};
+use crate::archive::names;
+use crate::crash;
+use crate::daemon::actor::clock::Clock;
+use crate::daemon::checkpoints::TAGS;
+use crate::daemon::error::DaemonError;
+use crate::daemon::files::paths::Paths;
+use crate::domain::event::Event;
+use crate::domain::evolve::evolve;
+use crate::domain::state::State;
+use crate::git::{GitError, Oid, Repo};
+use crate::journal::{Disk, Journal, LIVE_FILE};
+use crate::plain_file;
+use crate::remove;
+
+/// Prefixes of the references that are swarm's own; those of other imports are not.
+const OWN: [&str; 3] = ["refs/heads/agent/", "refs/swarm/", TAGS];
+const IMPORTS: &str = "refs/swarm/import/";
+
+/// Removes what imports have left.
+pub(super) fn clear_staging(paths: &Paths) -> Result<(), DaemonError> {
+    let entries = fs::read_dir(&paths.swarm).map_err(DaemonError::io("read .swarm"))?;
+    for entry in entries.flatten() {
+        if entry.file_name().to_string_lossy().starts_with(STAGING) {
+            remove::tree_if_there(&entry.path())
+                .map_err(DaemonError::io("remove the staging folder"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether swarm itself made a reference of this name.
+pub(super) fn is_own(reference: &str) -> bool {
+    !reference.starts_with(IMPORTS) && OWN.iter().any(|own| reference.starts_with(own))
+}
+
+/// Imports the archive; returns the state afterwards.
+pub(super) fn carry_out(
+    paths: &Paths,
+    repo: &Repo,
+    staged: &StagedSwarm,
+    events: &[Event],
+) -> Result<State, DaemonError> {
+    let found = repo.import_bundle(&staged.dir.join(names::BUNDLE), staged.name())?;
+    found
+        .iter()
+        .filter(|(name, _)| is_own(name))
+        .try_for_each(|(name, oid)| create_if_free(repo, name, *oid))?;
+    crash::point("import.fetched");
+    place_files(paths, staged).map_err(DaemonError::io("put the archive's files in place"))?;
+    crash::point("import.placed");
+    let state = write_log(staged, events)?;
+    publish_log(paths, staged).map_err(DaemonError::io("put the event log in place"))?;
+    crash::point("import.renamed");
+    Ok(state)
+}
+
+/// A name that is taken keeps its meaning; the import's own name has the commit, too.
+fn create_if_free(repo: &Repo, name: &str, oid: Oid) -> Result<(), GitError> {
+    match repo.create_ref(name, oid, "import") {
+        Err(GitError::RefMoved { .. }) => Ok(()),
+        created => created,
+    }
+}
+
+fn place_files(paths: &Paths, staged: &StagedSwarm) -> io::Result<()> {
+    for folder in [names::PROVENANCE, names::RUNS] {
+        for file in staged.files_below(folder) {
+            place_file(&paths.swarm, &staged.dir, file)?;
+        }
+    }
+    debug_assert!(names::CONVERSATIONS.starts_with(conversations::FOLDER));
+    for file in staged.files_below(names::CONVERSATIONS) {
+        place_file(&paths.state, &staged.dir, file)?;
+    }
+    Ok(())
+}
+
+/// Puts the checkpoints in place, which without their log would look like the rest of a lost one,
+/// and removes the staging folder. Nothing to do unless an import was cut off right after it
+/// happened.
+pub(in crate::daemon) fn finish(paths: &Paths, state: &State) -> Result<(), DaemonError> {
+    let Some(imported) = &state.swarm.imported else {
+        return Ok(());
+    };
+    if !names::is_sha256(&imported.manifest_sha256) {
+        return Ok(());
+    }
+    let dir = staged::folder_of(paths, &imported.manifest_sha256);
+    place_checkpoints(paths, &dir).map_err(DaemonError::io("put the checkpoints in place"))?;
+    remove::tree_if_there(&dir).map_err(DaemonError::io("remove the staging folder"))
+}
+
+fn place_checkpoints(paths: &Paths, staging: &Path) -> io::Result<()> {
+    let entries = match fs::read_dir(staging.join(names::CHECKPOINTS)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries {
+        let file = Path::new(names::CHECKPOINTS).join(entry?.file_name());
+        place_file(&paths.swarm, staging, &file)?;
+    }
+    Ok(())
+}
+
+/// Gives a staged file its place below `.swarm`, unless a file is there.
+fn place_file(swarm: &Path, staging: &Path, file: &Path) -> io::Result<()> {
+    let mut folder = swarm.to_owned();
+    for part in file.parent().into_iter().flat_map(Path::components) {
+        let above = folder.clone();
+        folder.push(part);
+        plain_file::make_folder(&folder)?;
+        sync(&above)?;
+    }
+    let (from, to) = (staging.join(file), swarm.join(file));
+    File::open(&from)?.sync_all()?;
+    match fs::hard_link(&from, &to) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        linked => linked.and_then(|()| sync(&folder)),
+    }
+}
+
+/// Appends the events of the import to the archive's log, durably.
+fn write_log(staged: &StagedSwarm, events: &[Event]) -> Result<State, DaemonError> {
+    let (now, _) = Clock::after(staged.state.swarm.last_event_at).now();
+    // Never a new segment: the import is the rename of one file.
+    let disk = Box::new(Disk);
+    let (mut journal, opened) = Journal::open_with(&staged.log(), u64::MAX, disk)?;
+    journal.append(opened.position.seq, now, events)?;
+    journal.mark::<Event>(now)?;
+    let mut state = staged.state.clone();
+    for event in events {
+        let seq = state.seq + 1;
+        evolve(&mut state, seq, now, event);
+    }
+    Ok(state)
+}
+
+/// The states that the log begins with first, then the log itself: that is the import.
+fn publish_log(paths: &Paths, staged: &StagedSwarm) -> io::Result<()> {
+    let log = staged.log();
+    for entry in fs::read_dir(&log)? {
+        let name = entry?.file_name();
+        if !name.to_string_lossy().starts_with("restored-") {
+            continue;
+        }
+        File::open(log.join(&name))?.sync_all()?;
+        match fs::hard_link(log.join(&name), paths.state.join(&name)) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            linked => linked?,
+        }
+    }
+    sync(&paths.state)?;
+    fs::rename(log.join(LIVE_FILE), paths.state.join(LIVE_FILE))?;
+    sync(&paths.state)?;
+    sync(&paths.swarm)
+}
+
+fn sync(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}

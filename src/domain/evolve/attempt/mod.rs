@@ -1,0 +1,420 @@
+//! Folds events about attempts; `end` folds how one ends.
+
+pub(super) mod end;
+
+use super::idea::audit;
+use super::{baseline, memory, provider, records, redirect, setup};
+use crate::domain::event::{
+    AttemptMoved, AttemptSealed, EndingAsked, GateFailed, GatePassed, GateStarted, IdeaClaimed,
+    IterationJudged, IterationStarted, MessageQueued, RunEnded, RunStarted, SignalSeen, TaskSet,
+    WorktreeReady,
+};
+use crate::domain::ids::{AgentId, Oid, RunId};
+use crate::domain::lifecycle::AttemptPhase;
+use crate::domain::memory::MemoryUse;
+use crate::domain::observation::{RunEnd, RunEndKind};
+use crate::domain::signal::Signal;
+use crate::domain::state::message::{self, Message};
+use crate::domain::state::setup::failures_after;
+use crate::domain::state::{Attempt, Ending, IdeaStatus, Kept, MergeEntry, Said, State, Task};
+use crate::domain::time::Timestamp;
+use crate::domain::usage::Spent;
+use crate::domain::verdict::Verdict;
+
+/// Number of runs that an attempt remembers.
+const RUNS_KEPT: usize = 100;
+
+pub(super) fn with_attempt(state: &mut State, agent: &AgentId, change: impl FnOnce(&mut Attempt)) {
+    if let Some(attempt) = state.agents.get_mut(agent) {
+        change(attempt);
+    }
+}
+
+pub(super) fn claim(state: &mut State, at: Timestamp, claimed: &IdeaClaimed) {
+    let IdeaClaimed { id, agent, .. } = claimed;
+    state.counters.agents += 1;
+    let known = state.ideas.change(id, |idea| {
+        idea.updated_at = at;
+        idea.status = IdeaStatus::Active;
+        idea.attempts = claimed.attempt;
+        idea.not_before = None;
+        audit(idea, at, "claimed", agent.as_str());
+        // In semi-auto mode it counts as assigned, so that it continues by itself after an
+        // interruption.
+        idea.assigned |= idea.reserved.take().is_some();
+        let imported = idea.imported.clone();
+        let known = idea.imported.as_deref_mut();
+        if let Some(conversation) = known.and_then(|known| known.conversation.as_mut()) {
+            conversation.taken = true;
+        }
+        (idea.kept.take(), imported)
+    });
+    let Some((kept, imported)) = known else {
+        return;
+    };
+    let mut attempt = begin_attempt(claimed, kept, at);
+    if attempt.session.is_none() {
+        let brought = imported.as_deref();
+        let session = brought.and_then(|imported| imported.session(&claimed.profile));
+        attempt.session = session.map(Box::new);
+    }
+    attempt.imported = imported;
+    state.agents.insert(agent.clone(), attempt);
+}
+
+/// An attempt at its beginning, with what an earlier one left.
+fn begin_attempt(claimed: &IdeaClaimed, kept: Option<Box<Kept>>, at: Timestamp) -> Attempt {
+    let session = provider::taken_up(kept.as_deref(), &claimed.profile);
+    Attempt {
+        idea: claimed.id.clone(),
+        number: claimed.attempt,
+        profile: claimed.profile.clone(),
+        branch: claimed.branch.clone(),
+        worktree: claimed.worktree.clone(),
+        phase: AttemptPhase::Preparing,
+        task: Task::Work,
+        iteration: 0,
+        base: None,
+        head: None,
+        run: None,
+        runs: Vec::new(),
+        pid: None,
+        adapter: None,
+        resumed: false,
+        signal_offset: None,
+        said: None,
+        setup: None,
+        gate_next: 0,
+        sealed: false,
+        progress: None,
+        empty_outputs: 0,
+        without_commit: 0,
+        tree: None,
+        left: None,
+        without_change: 0,
+        fingerprint: None,
+        same_failures: 0,
+        pre_start: None,
+        returns: 0,
+        catch_up: None,
+        lost_runs: 0,
+        at_once: 0,
+        feedback: kept.as_ref().and_then(|kept| kept.feedback.clone()),
+        review: kept.as_ref().and_then(|kept| kept.review.clone()),
+        messages: texts_before(kept.as_deref()),
+        heard: heard_before(kept.as_deref(), at),
+        text: None,
+        kept,
+        imported: None,
+        told: Vec::new(),
+        ending: None,
+        redirect: None,
+        not_before: None,
+        claimed_at: at,
+        iteration_at: None,
+        before_review: 0,
+        spent_ms: 0,
+        session,
+        own_session: None,
+        used: Spent::default(),
+        using: None,
+        excused: 0,
+        cut: 0,
+        memory: MemoryUse::default(),
+    }
+}
+
+/// Texts waiting for the first prompt.
+fn texts_before(kept: Option<&Kept>) -> Vec<String> {
+    kept.map_or_else(Vec::new, |kept| kept.messages.clone())
+}
+
+/// Messages waiting for the first prompt. A checkpoint keeps only their texts.
+fn heard_before(kept: Option<&Kept>, at: Timestamp) -> Vec<Message> {
+    let Some(kept) = kept else {
+        return Vec::new();
+    };
+    if kept.said.len() == kept.messages.len() {
+        return kept.said.clone();
+    }
+    let messages = kept.messages.iter();
+    messages.map(|text| Message::new(text, at)).collect()
+}
+
+pub(super) fn change_phase(state: &mut State, moved: &AttemptMoved) {
+    with_attempt(state, &moved.agent, |attempt| {
+        attempt.phase = moved.phase;
+        attempt.not_before = moved.not_before;
+    });
+}
+
+pub(super) fn take_worktree(state: &mut State, ready: &WorktreeReady) {
+    let attempt = state.agents.get(&ready.agent);
+    let worktree = attempt.map(|attempt| attempt.worktree.clone());
+    if attempt.is_some_and(|attempt| attempt.kept.is_none() && attempt.iteration == 0) {
+        baseline::see_base(state, &ready.base);
+    }
+    let setup = setup::require(
+        state,
+        worktree.as_deref().unwrap_or_default(),
+        ready.setup.as_deref(),
+    );
+    with_attempt(state, &ready.agent, |attempt| {
+        attempt.setup = setup;
+        attempt.base = Some(ready.base.clone());
+        attempt.head = Some(ready.head.clone());
+        attempt.tree = None;
+        attempt.catch_up = None;
+    });
+}
+
+pub(super) fn start_iteration(state: &mut State, at: Timestamp, started: &IterationStarted) {
+    state.counters.runs += 1;
+    with_attempt(state, &started.agent, |attempt| {
+        begin_run(attempt, &started.run);
+        attempt.iteration = started.iteration;
+        attempt.memory.writes = 0;
+        attempt.iteration_at = Some(at);
+        attempt.said = None;
+        attempt.signal_offset = None;
+        attempt.sealed = false;
+        attempt.setup = None;
+        attempt.gate_next = 0;
+        attempt.lost_runs = 0;
+        // A person's words are a reason to try again.
+        if !attempt.messages.is_empty() {
+            attempt.without_change = 0;
+            attempt.same_failures = 0;
+        }
+        // Kept so that a prompt rebuilt after a restart includes them.
+        attempt.told = std::mem::take(&mut attempt.messages);
+        message::deliver(&mut attempt.heard, &started.run, at);
+    });
+}
+
+pub(super) fn start_gate(state: &mut State, started: &GateStarted) {
+    state.counters.runs += 1;
+    records::start_gate(state, started);
+    with_attempt(state, &started.agent, |attempt| {
+        begin_run(attempt, &started.run);
+    });
+}
+
+pub(super) fn begin_run(attempt: &mut Attempt, run: &RunId) {
+    attempt.run = Some(run.clone());
+    attempt.pid = None;
+    attempt.adapter = None;
+    attempt.resumed = false;
+    if attempt.runs.len() >= RUNS_KEPT {
+        attempt.runs.remove(0);
+    }
+    attempt.runs.push(run.clone());
+}
+
+pub(super) fn start_run(state: &mut State, started: &RunStarted) {
+    with_run(state, &started.run, |attempt| {
+        attempt.pid = Some(started.pid);
+        attempt.adapter.clone_from(&started.adapter);
+        attempt.resumed = started.resumed;
+    });
+}
+
+fn with_run(state: &mut State, run: &RunId, change: impl FnOnce(&mut Attempt)) {
+    let of_run = |attempt: &&mut Attempt| attempt.run.as_ref() == Some(run);
+    if let Some(attempt) = state.agents.values_mut().find(of_run) {
+        change(attempt);
+    }
+}
+
+pub(super) fn end_run(state: &mut State, at: Timestamp, ended: &RunEnded) {
+    let RunEnded { run, end } = ended;
+    let profile = state.profile_of_run(run).cloned();
+    records::owe(state, at, run, end);
+    state.stops.remove(run);
+    provider::run_over(state, at, run, end);
+    with_run(state, run, |attempt| {
+        attempt.run = None;
+        attempt.pid = None;
+        let before_work = attempt.phase == AttemptPhase::Preparing;
+        if before_work && let Some(due) = &mut attempt.setup {
+            due.tries = due.tries_after(&end.how);
+        }
+        if before_work || attempt.phase == AttemptPhase::Gating {
+            count_lost(&mut attempt.lost_runs, end);
+        } else {
+            end_iteration(attempt, at, end);
+            // What a resolver with another profile leaves is news for the attempt's own agent.
+            if profile.is_none_or(|profile| profile == attempt.profile) {
+                attempt.left.clone_from(&end.tree);
+            }
+        }
+    });
+    baseline::end_run(state, ended);
+    memory::end_run(state, ended);
+    records::end_replay(state, ended);
+    let of_run = |entry: &&mut MergeEntry| entry.run.as_ref() == Some(run);
+    if let Some(entry) = state.queue.iter_mut().find(of_run) {
+        entry.run = None;
+        if entry.setup.is_some() {
+            entry.setup_failures = failures_after(entry.setup_failures, &end.how);
+        }
+        count_lost(&mut entry.lost_runs, end);
+    }
+}
+
+/// Counts quality commands in a row whose runner was killed.
+pub(super) fn count_lost(lost: &mut u32, end: &RunEnd) {
+    match end.how {
+        RunEndKind::Lost => *lost += 1,
+        RunEndKind::Stopped | RunEndKind::LeaseExpired => {}
+        RunEndKind::Exited { .. }
+        | RunEndKind::Signalled { .. }
+        | RunEndKind::TimedOut
+        | RunEndKind::Idle
+        | RunEndKind::OutputLimit
+        | RunEndKind::NotStarted { .. } => *lost = 0,
+    }
+}
+
+fn end_iteration(attempt: &mut Attempt, at: Timestamp, end: &RunEnd) {
+    // The idea's time excludes a resolver's time, and time in which a program waited for its
+    // provider.
+    let waited = end.verdict.as_ref().is_some_and(Verdict::is_of_account);
+    if attempt.task == Task::Work && !waited {
+        attempt.spent_ms = attempt.spent_ms.saturating_add(end.duration_ms);
+    }
+    attempt.without_change = attempt.without_change_after(end);
+    attempt.tree.clone_from(&end.tree);
+    let through = !matches!(end.verdict, Some(Verdict::Cut | Verdict::Failed { .. }));
+    if let Some(head) = &end.head {
+        see_head(attempt, head, through);
+    }
+    let well = end.verdict.is_none() || end.verdict == Some(Verdict::Complete);
+    if well && matches!(end.how, RunEndKind::Exited { .. }) {
+        provider::went_well(attempt);
+    }
+    let told = std::mem::take(&mut attempt.told);
+    // Messages in a prompt that the provider refused were not delivered.
+    let refused = matches!(end.verdict, Some(Verdict::Failed { .. }));
+    let delivered = !refused
+        && matches!(
+            end.how,
+            RunEndKind::Exited { .. }
+                | RunEndKind::TimedOut
+                | RunEndKind::Idle
+                | RunEndKind::OutputLimit
+        );
+    if !delivered {
+        attempt.messages.splice(0..0, told);
+    }
+    message::settle(&mut attempt.heard, delivered, at);
+}
+
+pub(super) fn hear(state: &mut State, seen: &SignalSeen) {
+    with_attempt(state, &seen.agent, |attempt| {
+        attempt.signal_offset = Some(seen.offset);
+        match &seen.signal {
+            Signal::Complete(_) => attempt.said = Some(Said::Complete),
+            Signal::Resolved(_) => attempt.said = Some(Said::Resolved),
+            Signal::Blocked(why) => attempt.said = Some(Said::Blocked(told(why.as_ref()))),
+            Signal::NeedsHuman(why) => attempt.said = Some(Said::NeedsHuman(told(why.as_ref()))),
+            Signal::Progress(percent) => attempt.progress = Some(*percent),
+            Signal::LearningLocal(_) | Signal::LearningGlobal(_) => {}
+        }
+        // It wrote something, which ends a series of iterations without output.
+        attempt.empty_outputs = 0;
+        if attempt.said.is_some() {
+            attempt.at_once = 0;
+        }
+    });
+}
+
+fn told(why: Option<&String>) -> String {
+    why.cloned().unwrap_or_else(|| "no reason given".to_owned())
+}
+
+pub(super) fn judge_iteration(state: &mut State, judged: &IterationJudged) {
+    let count = |flag: bool, so_far: u32| if flag { so_far + 1 } else { 0 };
+    with_attempt(state, &judged.agent, |attempt| {
+        attempt.empty_outputs = count(judged.empty, attempt.empty_outputs);
+        attempt.at_once = count(judged.at_once, attempt.at_once);
+    });
+}
+
+pub(super) fn seal(state: &mut State, sealed: &AttemptSealed) {
+    let attempt = state.agents.get(&sealed.agent);
+    let worktree = attempt.map(|attempt| attempt.worktree.clone());
+    let setup = setup::require(
+        state,
+        worktree.as_deref().unwrap_or_default(),
+        sealed.setup.as_deref(),
+    );
+    with_attempt(state, &sealed.agent, |attempt| {
+        let moved = attempt.head.as_ref() != Some(&sealed.head);
+        if moved {
+            attempt.without_commit = 0;
+        }
+        // What it had left is committed now, so the tree is clean.
+        if moved || sealed.committed {
+            attempt.tree = None;
+        }
+        attempt.head = Some(sealed.head.clone());
+        attempt.sealed = true;
+        attempt.setup = setup;
+    });
+}
+
+/// An attempt that was interrupted cannot have made a commit.
+fn see_head(attempt: &mut Attempt, head: &Oid, through: bool) {
+    let moved = attempt.head.as_ref() != Some(head);
+    attempt.without_commit = if moved {
+        0
+    } else {
+        attempt.without_commit + u32::from(through)
+    };
+    attempt.head = Some(head.clone());
+}
+
+pub(super) fn pass_gate(state: &mut State, passed: &GatePassed) {
+    records::pass_gate(state, &passed.agent);
+    with_attempt(state, &passed.agent, |attempt| {
+        attempt.gate_next = passed.index + 1;
+    });
+}
+
+pub(super) fn fail_gate(state: &mut State, failed: &GateFailed) {
+    records::fail_gate(state, failed);
+    with_attempt(state, &failed.agent, |attempt| {
+        let fingerprint = failed.fingerprint.as_deref();
+        attempt.same_failures = attempt.failures_with(&failed.feedback, fingerprint);
+        attempt.fingerprint.clone_from(&failed.fingerprint);
+        attempt.feedback = Some(failed.feedback.clone());
+    });
+}
+
+pub(super) fn set_task(state: &mut State, set: &TaskSet) {
+    with_attempt(state, &set.agent, |attempt| {
+        attempt.task = set.task.clone();
+        // A new task resets the counts of failures in a row.
+        attempt.cut = 0;
+        if set.task == Task::Work {
+            provider::back_to_own(attempt);
+        }
+    });
+}
+
+pub(super) fn queue_message(state: &mut State, at: Timestamp, queued: &MessageQueued) {
+    with_attempt(state, &queued.agent, |attempt| {
+        attempt.messages.push(queued.text.clone());
+        message::accept(&mut attempt.heard, Message::new(&queued.text, at));
+    });
+}
+
+pub(super) fn ask_end(state: &mut State, asked: &EndingAsked) {
+    with_attempt(state, &asked.agent, |attempt| {
+        attempt.ending = Some(asked.ending);
+    });
+    if asked.ending == Ending::Stopped {
+        redirect::take_back(state, &asked.agent);
+    }
+}
