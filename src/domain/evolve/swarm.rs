@@ -184,7 +184,13 @@ pub(super) fn request(state: &mut State, requested: &EffectRequested) {
 }
 
 pub(super) fn finish(state: &mut State, finished: &EffectFinished) {
-    if let (Some(effect), Some(_)) = (state.outbox.remove(&finished.id), &finished.error) {
+    let Some(effect) = state.outbox.remove(&finished.id) else {
+        return;
+    };
+    if let Effect::Run(effect::Run { run, .. }) = &effect {
+        state.stops.remove(run);
+    }
+    if finished.error.is_some() {
         tidying_failed(&mut state.owed, effect);
     }
 }

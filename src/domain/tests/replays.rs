@@ -274,6 +274,26 @@ fn a_log_that_is_torn_anywhere_runs_it_once_and_judges_it_once() {
 }
 
 #[test]
+fn a_stop_after_a_torn_log_is_forgotten_with_its_run() {
+    let mut whole = asked();
+    ends(&mut whole, RunEnd::new(exit(0)));
+    let ended = |(_, event): &(_, Event)| matches!(event, Event::RunEnded(_));
+    let end = whole.log.iter().position(ended).unwrap();
+    let mut s = Scenario::empty();
+    s.now = whole.now;
+    s.log = whole.log[..=end].to_vec();
+    s.state = fold(&s.log);
+    s.restart().command(Command::ShutdownNow);
+    assert_eq!(
+        s.state.stops.len(),
+        1,
+        "its effect is pending, so it is stopped"
+    );
+    s.all_goes_well();
+    assert!(s.state.stops.is_empty());
+}
+
+#[test]
 fn a_comparison_that_is_reported_twice_says_nothing_new() {
     let mut s = asked();
     ends(&mut s, RunEnd::new(exit(0)));

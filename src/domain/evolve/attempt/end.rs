@@ -26,9 +26,6 @@ pub(in crate::domain::evolve) fn end(state: &mut State, at: Timestamp, ended: &A
     state.queue.retain(|entry| entry.agent != *agent);
     let failed = matches!(status, IdeaStatus::Failed | IdeaStatus::Timeout);
     count_failures_in_a_row(&mut state.swarm, *status, failed);
-    if let Some(run) = &attempt.run {
-        state.stops.remove(run);
-    }
     if !*keep_worktree || is_worktree_half_made(&attempt) {
         let landed = landing(state, &attempt, *end);
         give_up(&mut state.owed, &attempt, landed);

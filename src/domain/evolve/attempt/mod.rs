@@ -230,7 +230,6 @@ pub(super) fn end_run(state: &mut State, at: Timestamp, ended: &RunEnded) {
     let RunEnded { run, end } = ended;
     let profile = state.profile_of_run(run).cloned();
     records::owe(state, at, run, end);
-    state.stops.remove(run);
     provider::run_over(state, at, run, end);
     with_run(state, run, |attempt| {
         attempt.run = None;
