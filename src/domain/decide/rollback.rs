@@ -97,10 +97,9 @@ fn check(plan: &mut Plan<'_>, rollback: &Rollback, settings: &Settings) {
     let Some(checkpoint) = plan.state.checkpoints.get(&rollback.to) else {
         return abandon(plan, "the checkpoint no longer exists", &[]);
     };
-    if plan
-        .state
-        .is_pending(|effect| matches!(effect, Effect::CheckRollback(_)))
-    {
+    // A landing moves the checkouts before the branch: in between they look changed by a person.
+    let waits = |effect: &Effect| matches!(effect, Effect::CheckRollback(_) | Effect::Land(_));
+    if plan.state.is_pending(waits) {
         return;
     }
     plan.request(effect::CheckRollback {

@@ -542,6 +542,7 @@ fn every_intervention_whatever_the_swarm_does_meanwhile() {
       queued, waits             redirect ended, anew ended, edit yes, retry -, assign yes, stop ended, say ended, m-retry no, retext yes
       conflict for a person     redirect ended, anew ended, edit yes, retry -, assign yes, stop ended, say ended, m-retry no, retext yes
       target rewritten          redirect ended, anew ended, edit yes, retry -, assign yes, stop ended, say ended, m-retry no, retext yes
+      landing                   redirect ended, anew ended, hold no, stop ended, say ended, m-retry no
     ");
 }
 

@@ -83,6 +83,16 @@ fn at(step: Way) -> Scenario {
 }
 
 #[test]
+fn a_rollback_is_checked_after_the_landing_that_is_under_way() {
+    let mut s = Scenario::running();
+    s.checkpoint("first").add("one").well_until("land");
+    s.command(to("first", true));
+    assert!(s.pending("checkRollback").is_none());
+    s.goes_well("land");
+    assert!(s.pending("checkRollback").is_some());
+}
+
+#[test]
 fn a_rollback_goes_step_by_step() {
     let mut s = Scenario::running();
     s.checkpoint("first").add("one").well_until("iteration");
