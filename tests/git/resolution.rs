@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::PathBuf;
 
-use swarm::git::{Finish, FinishResolution, GitError, Oid, rescue_ref};
+use swarm::git::{Finish, FinishResolution, GitError, KeptWork, Oid, Proof, Snapshot, rescue_ref};
 
 use crate::fixture::{Fixture, TIME, branch, commit_in, git, identity, name, read, write};
+use crate::worktrees::release;
 
 /// Not in conflict, and meant.
 const MARKS: &str = "<<<<<<< one\n=======\n>>>>>>> other\n";
@@ -102,6 +103,66 @@ fn what_the_agent_committed_itself_counts() {
         fixture.repo.finish_resolution(&finish(1)).unwrap(),
         Finish::Finished { head }
     );
+}
+
+#[test]
+fn an_open_merge_is_kept_for_people_and_is_not_the_attempts_own_work() {
+    let fixture = Fixture::new();
+    let (path, tip) = fixture.attempt(1, &[("src/b.txt", "agent\n")]);
+    let target = fixture.commit(&[("src/b.txt", "person\n"), ("other", "o")]);
+    let want = Snapshot {
+        name: name(1),
+        reference: "refs/swarm/checkpoints/mid/one".into(),
+        message: "wip\n".into(),
+        identity: identity(),
+        time: TIME,
+    };
+    fixture
+        .repo
+        .start_resolution(&name(1), &branch(1), target)
+        .unwrap();
+    write(&path, "src/b.txt", "half settled\n");
+    let own = KeptWork { tip, wip: None };
+    for _ in 0..2 {
+        let kept = fixture.repo.keep_attempt(&want, &branch(1)).unwrap();
+        assert_eq!(kept, Some(own));
+    }
+    assert_eq!(fixture.oid(&want.reference), tip);
+    let of_merge =
+        |reference: &str| fixture.git(&["show", &format!("{reference}-merge:src/b.txt")]);
+    assert_eq!(of_merge(&want.reference), "half settled");
+    let abandoned = release(1, Proof::Abandoned);
+    let released = fixture.repo.release_worktree(&abandoned).unwrap();
+    assert_eq!(released.rescued, None);
+    assert_eq!(of_merge(&rescue_ref(&name(1))), "half settled");
+}
+
+#[test]
+fn what_is_done_after_a_settled_merge_is_the_attempts_own_work() {
+    let fixture = Fixture::new();
+    let (path, _) = fixture.attempt(1, &[("src/b.txt", "agent\n")]);
+    let target = fixture.commit(&[("src/b.txt", "person\n")]);
+    fixture
+        .repo
+        .start_resolution(&name(1), &branch(1), target)
+        .unwrap();
+    let tip = commit_in(&path, &[("src/b.txt", "both\n")]);
+    write(&path, "more.txt", "more\n");
+    let want = Snapshot {
+        name: name(1),
+        reference: "refs/swarm/checkpoints/mid/one".into(),
+        message: "wip\n".into(),
+        identity: identity(),
+        time: TIME,
+    };
+    let kept = fixture
+        .repo
+        .keep_attempt(&want, &branch(1))
+        .unwrap()
+        .unwrap();
+    assert_eq!(kept.tip, tip);
+    let wip = kept.wip.expect("the work since is kept");
+    assert_eq!(fixture.git(&["show", &format!("{wip}:more.txt")]), "more");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use git2::Oid;
 
 use crate::git::error::{At, GitError};
 use crate::git::objects::names::path_of;
+use crate::git::worktree::commit_leftovers::merge_heads;
 use crate::git::worktree::registry::Worktree;
 use crate::remove;
 
@@ -63,6 +64,12 @@ pub(crate) fn read(worktree: &Worktree) -> Option<Resolution> {
 /// wrote.
 pub(crate) fn was_cut_short(worktree: &Worktree) -> bool {
     read(worktree).is_some_and(|note| !note.started)
+}
+
+/// Whether a merge that swarm started is open: the files are not the branch's own work then, and the
+/// merge can be started over at any time.
+pub(crate) fn is_open(worktree: &Worktree) -> bool {
+    read(worktree).is_some_and(|note| !note.started || merge_heads(worktree) == [note.target])
 }
 
 /// Removes the note.

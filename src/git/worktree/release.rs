@@ -19,7 +19,7 @@ use crate::domain::time::Timestamp;
 use crate::git::error::GitError;
 use crate::git::objects::names::{branch_ref, check_worktree};
 use crate::git::repo::{Identity, Repo};
-use crate::git::resolution::lost_work::open_ref;
+use crate::git::resolution::{lost_work::open_ref, note};
 
 /// What justifies deleting the branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,13 +125,16 @@ impl Repo {
     fn rescue(&self, worktree: &Worktree, want: &Release) -> Result<(), GitError> {
         let attempt = want.attempt();
         self.embed_submodules(worktree, &attempt)?;
-        let snapshot = Snapshot {
+        let mut snapshot = Snapshot {
             name: worktree.name.clone(),
             reference: rescue_ref(&attempt),
             message: format!("Uncommitted work of {attempt}\n"),
             identity: want.identity.clone(),
             time: want.time,
         };
+        if note::is_open(worktree) {
+            snapshot = snapshot.of_open_merge();
+        }
         // A damaged index hides the list of files, not the work: the snapshot uses an index of its
         // own.
         let entries = self.status(worktree);

@@ -19,6 +19,7 @@ use crate::git::error::{At, GitError};
 use crate::git::exec::command::Git;
 use crate::git::objects::names::check_ref;
 use crate::git::repo::{Identity, NewCommit, Repo, write_commit};
+use crate::git::resolution::note;
 use crate::git::worktree::registry::{Found, Worktree};
 use crate::git::worktree::reset::index_is_plain;
 use crate::git::worktree::status::{Kind, status_by};
@@ -40,6 +41,16 @@ pub struct Snapshot {
     pub time: Timestamp,
 }
 
+impl Snapshot {
+    /// Where the files of a merge that swarm left open are kept, for people.
+    pub(crate) fn of_open_merge(&self) -> Self {
+        Self {
+            reference: format!("{}-merge", self.reference),
+            ..self.clone()
+        }
+    }
+}
+
 /// Separate index beside the worktree's.
 const INDEX: &str = "swarm-index";
 /// Attempts at a snapshot: a running agent may change a file while it is read.
@@ -56,7 +67,8 @@ pub struct KeptWork {
 
 impl Repo {
     /// Saves all work of an attempt under the reference: from its worktree or, if that is gone,
-    /// from its branch. `None` if neither exists.
+    /// from its branch. `None` if neither exists. Of a merge that swarm left open only the branch
+    /// counts; its files are kept under `<reference>-merge`.
     pub fn keep_attempt(
         &self,
         want: &Snapshot,
@@ -83,7 +95,13 @@ impl Repo {
             // The worktree is not on its branch, so the branch is saved too.
             self.keep_also(&format!("{}-branch", want.reference), other)?;
         }
-        let wip = self.keep_work(&worktree, want)?;
+        let wip = if note::is_open(&worktree) {
+            // What the target brought into it must not come back as the branch's own work.
+            self.keep_work(&worktree, &want.of_open_merge())?;
+            None
+        } else {
+            self.keep_work(&worktree, want)?
+        };
         if wip.is_none() {
             self.keep_also(&want.reference, tip)?;
         }
