@@ -4,6 +4,7 @@
 //! landing: so the target's commit and the state belong together. Of a call made again the tag that
 //! is there counts, if it is this effect's.
 
+use std::iter::Peekable;
 use std::panic::resume_unwind;
 use std::thread;
 
@@ -14,7 +15,7 @@ use crate::daemon::actor::handle::Handle;
 use crate::daemon::effects::context::DriverContext;
 use crate::daemon::effects::failure::{oid, ours};
 use crate::domain::effect::{self, Effect};
-use crate::domain::ids::EffectId;
+use crate::domain::ids::{AgentId, EffectId};
 use crate::domain::outcome::Failure;
 use crate::domain::state::checkpoint::{Checkpoint, Reason, SavedWork, Unfinished, unfinished};
 use crate::domain::state::{IdeaStatus, State};
@@ -142,7 +143,7 @@ impl Wanted<'_> {
         })
     }
 
-    /// Keeps the work of all, a few at a time: each has its own worktree and its own reference.
+    /// Keeps the work of all, a few at a time.
     fn save_all(
         &self,
         context: &DriverContext,
@@ -151,7 +152,7 @@ impl Wanted<'_> {
         let mut saved = Vec::new();
         let mut works = works.into_iter().peekable();
         while works.peek().is_some() {
-            let some: Vec<Unfinished> = works.by_ref().take(AT_ONCE).collect();
+            let some = next_batch(&mut works, |work| &work.agent);
             thread::scope(|scope| {
                 let save = |work| scope.spawn(|| self.save(context, work));
                 let threads: Vec<_> = some.into_iter().map(save).collect();
@@ -236,6 +237,22 @@ impl Wanted<'_> {
     }
 }
 
+/// The next works that can be kept side by side. Each has its own worktree, but two agents of one
+/// name, of which one is imported, share a reference: they come one after the other.
+fn next_batch<T>(
+    works: &mut Peekable<impl Iterator<Item = T>>,
+    agent: impl Fn(&T) -> &AgentId,
+) -> Vec<T> {
+    let mut batch: Vec<T> = Vec::new();
+    let fits = |batch: &[T], work: &T| {
+        batch.len() < AT_ONCE && batch.iter().all(|other| agent(other) != agent(work))
+    };
+    while let Some(work) = works.next_if(|work| fits(&batch, work)) {
+        batch.push(work);
+    }
+    batch
+}
+
 /// The error, with the name of whose work it is about.
 fn blamed(context: &DriverContext, work: &Unfinished, error: GitError) -> GitError {
     if !is_of_the_worktree(&error) {
@@ -278,4 +295,24 @@ fn committed(
     };
     context.repo.keep_commit(reference, tip)?;
     Ok(KeptWork { tip, wip: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::testkit::agent;
+
+    #[test]
+    fn no_two_agents_of_one_name_are_kept_side_by_side() {
+        let mut works = [1, 2, 1, 3, 4, 5, 6, 6].map(agent).into_iter().peekable();
+        let mut batches = Vec::new();
+        while works.peek().is_some() {
+            batches.push(next_batch(&mut works, |agent| agent));
+        }
+        let expected = [&[1, 2][..], &[1, 3, 4, 5], &[6], &[6]];
+        assert_eq!(
+            batches,
+            expected.map(|batch| batch.iter().copied().map(agent).collect::<Vec<_>>())
+        );
+    }
 }

@@ -48,7 +48,7 @@ pub(crate) struct World {
     /// The files of checkpoints.
     checkpoints: BTreeMap<CheckpointName, Held>,
     /// The work that checkpoints keep.
-    kept: BTreeMap<(CheckpointName, AgentId), Saved>,
+    kept: Vec<(CheckpointName, AgentId, Saved)>,
     /// The work of agents that were redirected; it is never thrown away.
     redirected: Vec<Saved>,
     /// What had landed in the commits that checkpoints are of.
@@ -379,7 +379,8 @@ impl World {
     /// The work that an attempt goes on from.
     fn must_be_kept(&self, effect: &effect::PrepareWorktree) {
         let saved = effect.from.as_ref().and_then(|from| from.saved.as_ref());
-        let mut kept = self.kept.values().chain(&self.redirected);
+        let of_checkpoints = self.kept.iter().map(|(_, _, saved)| saved);
+        let mut kept = of_checkpoints.chain(&self.redirected);
         // A reference of its own keeps what was imported.
         let saved = saved.filter(|saved| saved.tip != imported_tip());
         let lost = saved.filter(|saved| !kept.any(|kept| kept == *saved));
@@ -390,7 +391,7 @@ impl World {
         let effect::DeleteCheckpoint { name, in_use, .. } = effect;
         self.checkpoints.remove(name);
         self.kept
-            .retain(|(of, agent), _| of != name || in_use.contains(agent));
+            .retain(|(of, agent, _)| of != name || in_use.contains(agent));
         CheckpointDeleted
     }
 
@@ -416,14 +417,14 @@ impl World {
         };
         self.target = Some(commit.clone());
         self.history.insert(commit.clone(), self.landed.clone());
-        let mut kept = BTreeMap::new();
+        let mut kept = Vec::new();
         let ideas = held(state, |work| {
             let new = || Saved {
                 tip: self.commit(),
                 wip: choices.chance(50).then(|| work.base.clone()),
             };
             let saved = work.saved.clone().unwrap_or_else(new);
-            kept.insert((name.clone(), work.agent.clone()), saved.clone());
+            kept.push((name.clone(), work.agent.clone(), saved.clone()));
             Some(saved)
         });
         self.kept.extend(kept);
