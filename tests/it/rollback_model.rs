@@ -850,7 +850,8 @@ impl<'a> World<'a> {
         self.assert_checkpoints_whole();
     }
 
-    /// Tag, file and references are there for those in the list, and for no other.
+    /// Tag, file and references are there for those in the list, and for no other: except for
+    /// references that an undo needs.
     fn assert_checkpoints_whole(&self) {
         let refs = |prefix: &str, strip: usize| -> BTreeSet<String> {
             let format = format!("--format=%(refname:lstrip={strip})");
@@ -874,16 +875,30 @@ impl<'a> World<'a> {
             }
         }
         let found = refs("refs/swarm/checkpoints", 3);
+        let undoable = self.agents_that_undo_brings_back();
         let strangers: Vec<&String> = found
             .iter()
             .filter(|found| {
-                !listed
-                    .iter()
-                    .any(|name| found.starts_with(&format!("{name}/")))
+                let (name, agent) = found.split_once('/').unwrap();
+                !listed.contains(name) && !undoable.contains(agent)
             })
             .collect();
         assert!(strangers.is_empty(), "{strangers:?} of {listed:?}");
         assert!(kept.is_subset(&found), "{kept:?} {found:?}");
+    }
+
+    /// Their work stays, although its checkpoint is gone, for as long as the cancellation can be
+    /// taken back: also one that a rollback took back, because that rollback can be undone.
+    fn agents_that_undo_brings_back(&self) -> BTreeSet<String> {
+        let snapshot = self.sandbox.dot_swarm("state/snapshot.json");
+        let snapshot: Value = serde_json::from_str(&fs::read_to_string(snapshot).unwrap()).unwrap();
+        let actions = snapshot["state"]["undo"]["actions"].as_array();
+        let agents = actions.into_iter().flatten().filter_map(|action| {
+            let kept = &action["before"]["kept"]["worktree"];
+            let saved = !kept["saved"].is_null();
+            saved.then(|| kept["agent"].as_str().unwrap().to_owned())
+        });
+        agents.collect()
     }
 }
 
