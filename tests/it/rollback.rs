@@ -637,6 +637,26 @@ fn a_settled_conflict_does_not_bring_back_what_was_taken_back() {
     sandbox.assert_log_sound();
 }
 
+#[test]
+fn work_that_had_landed_and_was_taken_back_lands_whole_again() {
+    let sandbox = Sandbox::ready();
+    let daemon = sandbox.start();
+    let idea = sandbox.idea(
+        "[ -e a.txt ] || { write a.txt x; commit; hold it; }; write b.txt y; commit; say COMPLETE",
+    );
+    sandbox.wait_held("it");
+    sandbox.swarm(&["checkpoint", "create", "half"]).ok();
+    sandbox.release("it");
+    sandbox.wait_idea(&idea, "done");
+    roll_back(&sandbox, "half", &["--resume"]);
+    sandbox.wait_idea(&idea, "done");
+    assert_eq!(sandbox.file_at("main", "a.txt"), "x");
+    assert_eq!(sandbox.file_at("main", "b.txt"), "y");
+    daemon.stop();
+    assert_tidy(&sandbox);
+    sandbox.assert_log_sound();
+}
+
 /// A command that has a daemon of its own for a moment leaves the mode as it is configured, and
 /// several at once all succeed.
 #[test]

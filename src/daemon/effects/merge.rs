@@ -147,11 +147,19 @@ fn newest_base(
         if !repo.has_commit(tip)? {
             continue;
         }
-        if let Some(common) = repo.merge_base(source, tip)?
-            && !repo.contains(target, common)?
-            && repo.contains(common, base)?
+        let taken_back = match repo.merge_base(source, tip)? {
+            Some(shared) => !repo.contains(target, shared)?,
+            None => false,
+        };
+        if !taken_back {
+            continue;
+        }
+        // What is shared may be the branch's own work, which had landed: that is no base.
+        if let Some(merged) = repo.newest_target_in(source, tip)?
+            && !repo.contains(target, merged)?
+            && repo.contains(merged, base)?
         {
-            base = common;
+            base = merged;
         }
     }
     Ok(base)

@@ -59,6 +59,22 @@ impl Repo {
         )))
     }
 
+    /// The newest commit that `branch` contains of those that the target was at on its way to `tip`:
+    /// its first-parent history, without the work that landed in it.
+    pub fn newest_target_in(&self, branch: Oid, tip: Oid) -> Result<Option<Oid>, GitError> {
+        let library = self.library()?;
+        let mut at = Some(tip);
+        while let Some(commit) = at {
+            if self.contains(branch, commit)? {
+                break;
+            }
+            let found = library.find_commit(commit);
+            let found = found.map_err(GitError::library(format!("read {commit:.10}")))?;
+            at = found.parent_ids().next();
+        }
+        Ok(at)
+    }
+
     /// Of these commits, which `tip` has, those that no landing brought.
     pub fn not_landed(&self, tip: Oid, commits: &HashSet<Oid>) -> Result<HashSet<Oid>, GitError> {
         let library = self.library()?;
