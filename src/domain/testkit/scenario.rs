@@ -172,8 +172,8 @@ impl Scenario {
         self.done(effect, good(&asked, effect.0))
     }
 
-    /// A landing that is under way ends, and the look at the checkpoint of a rollback goes well; all
-    /// ideas came later.
+    /// A landing that is under way ends, and the look at the checkpoint of a rollback goes well;
+    /// all ideas came later.
     pub(crate) fn looked(&mut self) -> &mut Self {
         if self.pending("land").is_some() {
             self.goes_well("land");

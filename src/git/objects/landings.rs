@@ -59,8 +59,8 @@ impl Repo {
         )))
     }
 
-    /// The newest commit that `branch` contains of those that the target was at on its way to `tip`:
-    /// its first-parent history, without the work that landed in it.
+    /// The newest commit that `branch` contains of those that the target was at on its way to
+    /// `tip`: its first-parent history, without the work that landed in it.
     pub fn newest_target_in(&self, branch: Oid, tip: Oid) -> Result<Option<Oid>, GitError> {
         let library = self.library()?;
         let mut at = Some(tip);

@@ -66,8 +66,8 @@ pub(crate) fn was_cut_short(worktree: &Worktree) -> bool {
     read(worktree).is_some_and(|note| !note.started)
 }
 
-/// Whether a merge that swarm started is open: the files are not the branch's own work then, and the
-/// merge can be started over at any time.
+/// Whether a merge that swarm started is open: the files are not the branch's own work then, and
+/// the merge can be started over at any time.
 pub(crate) fn is_open(worktree: &Worktree) -> bool {
     read(worktree).is_some_and(|note| !note.started || merge_heads(worktree) == [note.target])
 }
