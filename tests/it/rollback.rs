@@ -642,7 +642,8 @@ fn work_that_had_landed_and_was_taken_back_lands_whole_again() {
     let sandbox = Sandbox::ready();
     let daemon = sandbox.start();
     let idea = sandbox.idea(
-        "[ -e a.txt ] || { write a.txt x; commit; hold it; }; write b.txt y; commit; say COMPLETE",
+        "if [ -e a.txt ]; then write b.txt again; else write a.txt x; commit; hold it; \
+        write b.txt first; fi; commit; say COMPLETE",
     );
     sandbox.wait_held("it");
     sandbox.swarm(&["checkpoint", "create", "half"]).ok();
@@ -651,7 +652,7 @@ fn work_that_had_landed_and_was_taken_back_lands_whole_again() {
     roll_back(&sandbox, "half", &["--resume"]);
     sandbox.wait_idea(&idea, "done");
     assert_eq!(sandbox.file_at("main", "a.txt"), "x");
-    assert_eq!(sandbox.file_at("main", "b.txt"), "y");
+    assert_eq!(sandbox.file_at("main", "b.txt"), "again");
     daemon.stop();
     assert_tidy(&sandbox);
     sandbox.assert_log_sound();
