@@ -7,6 +7,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::daemon::memory::tally::{Tally, Write};
 use crate::domain::command::Command;
+use crate::domain::effect::Effect;
 use crate::domain::event::Event;
 use crate::domain::evolve::evolve;
 use crate::domain::ids::IdeaId;
@@ -261,5 +262,60 @@ impl Handle {
     /// The last durable seq, to wait for the next one.
     pub fn seq(&self) -> watch::Receiver<u64> {
         self.seq.clone()
+    }
+
+    /// Waits until no landing is under way, or the daemon ends: a landing moves the checkouts
+    /// before the branch, and in between they look changed by a person.
+    pub(crate) async fn landing_over(&self) {
+        let mut seq = self.seq();
+        loop {
+            seq.mark_unchanged();
+            let lands = self.read(|state| state.is_pending(Effect::is_landing));
+            if !lands || seq.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+    use crate::domain::effect::Land;
+    use crate::domain::event::{EffectFinished, EffectRequested};
+    use crate::domain::ids::EffectId;
+    use crate::domain::testkit::{START, idea, oid};
+
+    #[test]
+    fn whoever_waits_for_a_landing_waits_until_it_is_over() {
+        let (inbox, _commands) = mpsc::channel(1);
+        let (told, seq) = watch::channel(0);
+        let published = Arc::new(RwLock::new(Published::default()));
+        let handle = Handle {
+            inbox,
+            published,
+            seq,
+            tally: Arc::default(),
+        };
+        let happens = |seq, event| {
+            let ts = START;
+            handle.publish(&[Arc::new(Journaled { seq, ts, event })]);
+            told.send(seq).unwrap();
+        };
+        let id = EffectId(1);
+        let effect = Effect::Land(Land {
+            idea: idea(1),
+            target: "main".into(),
+            expected: oid(1),
+            commit: oid(2),
+        });
+        assert_eq!(handle.landing_over().now_or_never(), Some(()));
+        happens(1, Event::EffectRequested(EffectRequested { id, effect }));
+        let mut waits = Box::pin(handle.landing_over());
+        assert_eq!(waits.as_mut().now_or_never(), None);
+        happens(2, Event::EffectFinished(EffectFinished { id, error: None }));
+        assert_eq!(waits.now_or_never(), Some(()));
     }
 }

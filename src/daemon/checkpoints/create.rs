@@ -14,7 +14,7 @@ use crate::crash;
 use crate::daemon::actor::handle::Handle;
 use crate::daemon::effects::context::DriverContext;
 use crate::daemon::effects::failure::{oid, ours};
-use crate::domain::effect::{self, Effect};
+use crate::domain::effect;
 use crate::domain::ids::{AgentId, EffectId};
 use crate::domain::outcome::Failure;
 use crate::domain::state::checkpoint::{Checkpoint, Reason, SavedWork, Unfinished, unfinished};
@@ -32,17 +32,8 @@ struct Wanted<'a> {
 
 /// The state to keep: as soon as nothing is landing any more.
 pub(in crate::daemon) async fn settled(handle: &Handle) -> State {
-    let lands = |state: &State| state.is_pending(|effect| matches!(effect, Effect::Land(_)));
-    let mut seq = handle.seq();
-    loop {
-        seq.mark_unchanged();
-        if !handle.read(lands) {
-            return handle.read(State::clone);
-        }
-        if seq.changed().await.is_err() {
-            return handle.read(State::clone);
-        }
-    }
+    handle.landing_over().await;
+    handle.read(State::clone)
 }
 
 /// Makes it. Blocks.

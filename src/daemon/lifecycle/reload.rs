@@ -62,7 +62,7 @@ impl Reloader {
     pub async fn preview(&self, name: CheckpointName) -> Result<Preview, DaemonError> {
         let mut tries = 1;
         loop {
-            let _ = timeout(PATIENCE, landing_over(&self.handle)).await;
+            let _ = timeout(PATIENCE, self.handle.landing_over()).await;
             let state = self.handle.read(State::clone);
             let target = state.swarm.target.clone();
             let (context, name) = (Arc::clone(&self.context), name.clone());
@@ -184,22 +184,6 @@ impl Reloader {
     }
 }
 
-fn is_landing(state: &State) -> bool {
-    state.is_pending(Effect::is_landing)
-}
-
-/// Waits until no landing is under way: one moves the checkouts before the branch, and in between
-/// they look changed by a person.
-async fn landing_over(handle: &Handle) {
-    let mut seq = handle.seq();
-    loop {
-        seq.mark_unchanged();
-        if !handle.read(is_landing) || seq.changed().await.is_err() {
-            return;
-        }
-    }
-}
-
 /// Joins the lines of a list into one line.
 fn listed(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
@@ -222,51 +206,5 @@ pub(crate) async fn reload(reloader: &Reloader) {
     match reloader.reload().await {
         Ok(seq) => tracing::info!(seq, "configuration reloaded"),
         Err(error) => tracing::warn!(%error, "configuration not reloaded"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::RwLock;
-
-    use futures_util::FutureExt as _;
-    use tokio::sync::{mpsc, watch};
-
-    use super::*;
-    use crate::daemon::actor::handle::{Journaled, Published};
-    use crate::domain::effect::Land;
-    use crate::domain::event::{EffectFinished, EffectRequested, Event};
-    use crate::domain::ids::EffectId;
-    use crate::domain::testkit::{START, idea, oid};
-
-    #[test]
-    fn a_preview_waits_for_the_landing_that_is_under_way() {
-        let (inbox, _commands) = mpsc::channel(1);
-        let (told, seq) = watch::channel(0);
-        let published = Arc::new(RwLock::new(Published::default()));
-        let handle = Handle {
-            inbox,
-            published,
-            seq,
-            tally: Arc::default(),
-        };
-        let happens = |seq, event| {
-            let ts = START;
-            handle.publish(&[Arc::new(Journaled { seq, ts, event })]);
-            told.send(seq).unwrap();
-        };
-        let id = EffectId(1);
-        let effect = Effect::Land(Land {
-            idea: idea(1),
-            target: "main".into(),
-            expected: oid(1),
-            commit: oid(2),
-        });
-        assert_eq!(landing_over(&handle).now_or_never(), Some(()));
-        happens(1, Event::EffectRequested(EffectRequested { id, effect }));
-        let mut waits = Box::pin(landing_over(&handle));
-        assert_eq!(waits.as_mut().now_or_never(), None);
-        happens(2, Event::EffectFinished(EffectFinished { id, error: None }));
-        assert_eq!(waits.now_or_never(), Some(()));
     }
 }
