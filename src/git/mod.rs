@@ -46,6 +46,7 @@ pub use landing::verify_tree::{VERIFY, VerifyTree};
 pub use local::copies::PathStatus;
 pub use merge::build::{BuildMerge, BuildOutcome};
 pub use merge::classify::{ConflictClass, ConflictFile, ConflictKind};
+pub use merge::own_work::OwnWork;
 pub use merge::preview::{ChangeKind, FileChange, MergePreview};
 pub use merge::rebase::{Rebase, Rebased, TargetState, dropped_ref};
 pub use objects::branch_check::BranchProblem;

@@ -11,6 +11,7 @@ mod landing;
 mod lost_work;
 mod merging;
 mod open_repository;
+mod own_work;
 mod relocated_repository;
 #[path = "../it/harness/required_tools.rs"]
 mod required_tools;

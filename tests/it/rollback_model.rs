@@ -884,7 +884,10 @@ impl<'a> World<'a> {
             .iter()
             .filter(|found| {
                 let (name, agent) = found.split_once('/').unwrap();
-                !listed.contains(name) && !undoable.contains(agent)
+                let is_of = |undoable: &String| {
+                    agent == undoable || agent.starts_with(&format!("{undoable}-"))
+                };
+                !listed.contains(name) && !undoable.iter().any(is_of)
             })
             .collect();
         assert!(strangers.is_empty(), "{strangers:?} of {listed:?}");

@@ -15,7 +15,7 @@ use crate::domain::outcome::{
 use crate::domain::time::Timestamp;
 use crate::git::{
     self, BuildMerge, BuildOutcome, ConflictClass, Finish, FinishResolution, GitError, Land,
-    Rebase, Rebased, TargetState,
+    OwnWork, Rebase, Rebased, TargetState,
 };
 
 /// The work and the target of a merge.
@@ -44,7 +44,7 @@ pub(super) fn build(
     let source = if effect.rebase {
         match replay(context, effect)? {
             Replayed::Onto(head) => head,
-            Replayed::ByHand(outcome) => return Ok(outcome),
+            Replayed::Over(outcome) => return Ok(outcome),
         }
     } else {
         oid(&effect.source)?
@@ -90,8 +90,10 @@ fn level(class: ConflictClass) -> ConflictLevel {
 
 /// The work of a branch on the new target.
 enum Replayed {
+    /// This is merged.
     Onto(git::Oid),
-    ByHand(BuildMergeOutcome),
+    /// Nothing is.
+    Over(BuildMergeOutcome),
 }
 
 /// After a force-push or a rollback: the own commits of a branch that began on the old history, on
@@ -103,7 +105,13 @@ fn replay(context: &DriverContext, effect: &effect::BuildMerge) -> Result<Replay
         let gone = format!("the target branch `{target}` is gone");
         return Err(Failure::other(gone));
     };
-    let base = newest_base(context, effect, new_base)?;
+    let taken_back: Result<_, GitError> = effect.rolled_back.iter().map(oid).collect();
+    let base = context.repo.own_work_begins(&OwnWork {
+        source,
+        base: oid(&effect.base)?,
+        target: new_base,
+        taken_back: taken_back?,
+    })?;
     if context.repo.contains(new_base, base)? {
         return Ok(Replayed::Onto(source));
     }
@@ -116,11 +124,15 @@ fn replay(context: &DriverContext, effect: &effect::BuildMerge) -> Result<Replay
     })?;
     let (commit, files) = match rebased {
         Rebased::Replayed { head, .. } => return Ok(Replayed::Onto(head)),
-        Rebased::Nothing => return Ok(Replayed::Onto(source)),
+        // All that the branch has was taken back, and must not come again as its work.
+        Rebased::Nothing => {
+            let target = ours(new_base);
+            return Ok(Replayed::Over(BuildMergeOutcome::NothingToMerge { target }));
+        }
         Rebased::Conflict { commit, files, .. } => (commit, files),
     };
     if let Some(outcome) = brought_over(context, &effect.branch, base, new_base)? {
-        return Ok(Replayed::ByHand(outcome));
+        return Ok(Replayed::Over(outcome));
     }
     let files: Vec<String> = files.into_iter().map(|file| file.path).collect();
     Err(Failure::other(format!(
@@ -129,40 +141,6 @@ fn replay(context: &DriverContext, effect: &effect::BuildMerge) -> Result<Replay
                 --onto {target} {base:.10}; then: swarm merge retry",
         files.join(", ")
     )))
-}
-
-/// The newest commit of the target's history in the branch: where it began, or what was merged into
-/// it since and taken back by a rollback.
-fn newest_base(
-    context: &DriverContext,
-    effect: &effect::BuildMerge,
-    target: git::Oid,
-) -> Result<git::Oid, GitError> {
-    let (repo, source) = (&context.repo, oid(&effect.source)?);
-    let mut base = oid(&effect.base)?;
-    for tip in &effect.rolled_back {
-        let tip = oid(tip)?;
-        // A person deleted its tag, and git threw it away: what the branch has of it cannot be told
-        // from its own work, and must not hold up all merges.
-        if !repo.has_commit(tip)? {
-            continue;
-        }
-        let taken_back = match repo.merge_base(source, tip)? {
-            Some(shared) => !repo.contains(target, shared)?,
-            None => false,
-        };
-        if !taken_back {
-            continue;
-        }
-        // What is shared may be the branch's own work, which had landed: that is no base.
-        if let Some(merged) = repo.newest_target_in(source, tip)?
-            && !repo.contains(target, merged)?
-            && repo.contains(merged, base)?
-        {
-            base = merged;
-        }
-    }
-    Ok(base)
 }
 
 /// Whether the branch, as it is now, has nothing of the old history, which it left at `old_base`,

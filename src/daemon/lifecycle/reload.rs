@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio::task::spawn_blocking;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 use crate::config::Config;
 use crate::daemon::actor::handle::{CommandError, Handle};
@@ -30,11 +30,9 @@ use crate::domain::state::State;
 use crate::domain::warning::WarningKind;
 use crate::view::{MergeDiff, TargetNow};
 
-/// How often a preview is repeated because something landed meanwhile.
-const PREVIEWS: usize = 3;
-
-/// How long a preview waits for a landing. One takes longer only if the disk is full or git hangs.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a preview waits for landings, and is repeated because something landed meanwhile. A
+/// landing takes longer only if the disk is full or git hangs.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Reloads the configuration, and answers questions about files and git.
 #[derive(Clone)]
@@ -60,9 +58,9 @@ impl Reloader {
     /// # Errors
     /// There is no such checkpoint; git cannot be asked.
     pub async fn preview(&self, name: CheckpointName) -> Result<Preview, DaemonError> {
-        let mut tries = 1;
+        let end = Instant::now() + PATIENCE;
         loop {
-            let _ = timeout(PATIENCE, self.handle.landing_over()).await;
+            let _ = timeout_at(end, self.handle.landing_over()).await;
             let state = self.handle.read(State::clone);
             let target = state.swarm.target.clone();
             let (context, name) = (Arc::clone(&self.context), name.clone());
@@ -73,10 +71,9 @@ impl Reloader {
             })?;
             let landed =
                 |now: &State| now.is_pending(Effect::is_landing) || now.swarm.target != target;
-            if tries == PREVIEWS || !self.handle.read(landed) {
+            if Instant::now() >= end || !self.handle.read(landed) {
                 return preview;
             }
-            tries += 1;
         }
     }
 

@@ -59,22 +59,6 @@ impl Repo {
         )))
     }
 
-    /// The newest commit that `branch` contains of those that the target was at on its way to
-    /// `tip`: its first-parent history, without the work that landed in it.
-    pub fn newest_target_in(&self, branch: Oid, tip: Oid) -> Result<Option<Oid>, GitError> {
-        let library = self.library()?;
-        let mut at = Some(tip);
-        while let Some(commit) = at {
-            if self.contains(branch, commit)? {
-                break;
-            }
-            let found = library.find_commit(commit);
-            let found = found.map_err(GitError::library(format!("read {commit:.10}")))?;
-            at = found.parent_ids().next();
-        }
-        Ok(at)
-    }
-
     /// Of these commits, which `tip` has, those that no landing brought.
     pub fn not_landed(&self, tip: Oid, commits: &HashSet<Oid>) -> Result<HashSet<Oid>, GitError> {
         let library = self.library()?;
@@ -118,6 +102,11 @@ pub(super) fn merge_base(
             "compare {one:.10} with {other:.10}"
         ))),
     }
+}
+
+/// Whether it is a merge commit with swarm's trailers.
+pub(crate) fn is_landing(commit: &git2::Commit<'_>) -> bool {
+    landed(commit).is_some()
 }
 
 fn landed(commit: &git2::Commit<'_>) -> Option<Landed> {
