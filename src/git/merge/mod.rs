@@ -2,8 +2,8 @@
 //!
 //! `build` merges and reports conflicts; `classify` says what kind they are and who can resolve
 //! them; `three_way` and `whitespace` resolve those that need no judgement; `markers` finds
-//! conflict markers; `preview` shows what a merge would change; `own_work` tells a branch's own work
-//! from what a rollback took back; `rebase` replays a branch on a rewritten target.
+//! conflict markers; `preview` shows what a merge would change; `own_work` tells a branch's own
+//! work from what a rollback took back; `rebase` replays a branch on a rewritten target.
 
 pub(super) mod build;
 pub(super) mod classify;
