@@ -105,18 +105,23 @@ fn what_the_agent_committed_itself_counts() {
     );
 }
 
-#[test]
-fn an_open_merge_is_kept_for_people_and_is_not_the_attempts_own_work() {
-    let fixture = Fixture::new();
-    let (path, tip) = fixture.attempt(1, &[("src/b.txt", "agent\n")]);
-    let target = fixture.commit(&[("src/b.txt", "person\n"), ("other", "o")]);
-    let want = Snapshot {
+/// How a checkpoint keeps the first attempt.
+fn snapshot() -> Snapshot {
+    Snapshot {
         name: name(1),
         reference: "refs/swarm/checkpoints/mid/one".into(),
         message: "wip\n".into(),
         identity: identity(),
         time: TIME,
-    };
+    }
+}
+
+#[test]
+fn an_open_merge_is_kept_for_people_and_is_not_the_attempts_own_work() {
+    let fixture = Fixture::new();
+    let (path, tip) = fixture.attempt(1, &[("src/b.txt", "agent\n")]);
+    let target = fixture.commit(&[("src/b.txt", "person\n"), ("other", "o")]);
+    let want = snapshot();
     fixture
         .repo
         .start_resolution(&name(1), &branch(1), target)
@@ -148,16 +153,9 @@ fn what_is_done_after_a_settled_merge_is_the_attempts_own_work() {
         .unwrap();
     let tip = commit_in(&path, &[("src/b.txt", "both\n")]);
     write(&path, "more.txt", "more\n");
-    let want = Snapshot {
-        name: name(1),
-        reference: "refs/swarm/checkpoints/mid/one".into(),
-        message: "wip\n".into(),
-        identity: identity(),
-        time: TIME,
-    };
     let kept = fixture
         .repo
-        .keep_attempt(&want, &branch(1))
+        .keep_attempt(&snapshot(), &branch(1))
         .unwrap()
         .unwrap();
     assert_eq!(kept.tip, tip);

@@ -60,6 +60,7 @@ impl Reloader {
     pub async fn preview(&self, name: CheckpointName) -> Result<Preview, DaemonError> {
         let end = Instant::now() + PATIENCE;
         loop {
+            // Over or not, the preview is made; below it is seen whether a landing was under way.
             let _ = timeout_at(end, self.handle.landing_over()).await;
             let state = self.handle.read(State::clone);
             let target = state.swarm.target.clone();
