@@ -5,12 +5,22 @@ use serde_json::Value;
 
 use crate::harness::{PATIENCE, Sandbox};
 
-/// A sandbox whose repository has work and a checkpoint, and a copy of it under the name `name`.
+/// A copy of the sandbox's repository under the name `name`. A daemon that runs in it may replace a
+/// file while `cp` reads the folder; then `cp` fails, and the copy is made anew.
 fn copied(sandbox: &Sandbox, name: &str) -> std::path::PathBuf {
     let copy = sandbox.path(name);
     let line = format!("cp -a '{}' '{}'", sandbox.repo().display(), copy.display());
-    sandbox.shell(&line).ok();
-    copy
+    sandbox.wait_for("a copy during which no file was replaced", || {
+        let ran = sandbox.shell(&line);
+        if ran.code == 0 {
+            return Some(copy.clone());
+        }
+        let replaced =
+            |said: &str| said.contains(".tmp'") && said.ends_with(": No such file or directory");
+        assert!(ran.stderr.lines().all(replaced), "{}", ran.stderr);
+        std::fs::remove_dir_all(&copy).unwrap();
+        None
+    })
 }
 
 fn ideas_in(sandbox: &Sandbox, folder: &std::path::Path) -> Vec<Value> {
