@@ -2,10 +2,10 @@
 //! lands every idea once, runs no agent twice and loses none.
 //!
 //! First each scenario runs undisturbed and notes which points it visits, and how often in one
-//! process; then, for each point, as often as `SWARM_POINTS_ROUNDS` says (3; the long run takes
-//! 200), a scenario that visits it runs again in a new repository and is killed there, and in every
-//! third round the start that follows is killed at a point too. `SWARM_POINTS_ONLY` limits it to
-//! labels that have a part of its list.
+//! process; then, for each point, as often as `SWARM_POINTS_ROUNDS` says (3, or 2 where
+//! `SWARM_TURN` counts commits; the long run takes 200), a scenario that visits it runs again in a
+//! new repository and is killed there, and in every third round the start that follows is killed
+//! at a point too. `SWARM_POINTS_ONLY` limits it to labels that have a part of its list.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -1031,7 +1031,7 @@ fn strike(blow: &Blow, counts: &Counts) -> bool {
 #[test]
 fn every_point_is_reached_and_survived() {
     let mut dice = Dice::thrown();
-    let rounds: u32 = std::env::var("SWARM_POINTS_ROUNDS").map_or(3, |text| text.parse().unwrap());
+    let rounds = rounds();
     let reached = explore();
     let all: BTreeSet<&str> = crash::LABELS.iter().copied().collect();
     let seen: BTreeSet<&str> = reached.keys().map(String::as_str).collect();
@@ -1039,8 +1039,8 @@ fn every_point_is_reached_and_survived() {
     assert!(never.is_empty(), "no scenario reaches {never:?}");
     let mut blows = Vec::new();
     for (label, places) in reached.iter().filter(|(label, _)| is_wanted(label)) {
-        for round in 0..rounds {
-            blows.push(draw(&mut dice, label, places, round, &reached));
+        for round in &rounds {
+            blows.push(draw(&mut dice, label, places, *round, &reached));
         }
     }
     let counts = Counts::default();
@@ -1077,6 +1077,21 @@ fn every_point_is_reached_and_survived() {
         missed.into_inner() * 10 <= blows.len(),
         "too many points were not reached"
     );
+}
+
+/// The rounds of each point: where `SWARM_TURN` counts commits, the first one and by turns one of
+/// the next two.
+fn rounds() -> Vec<u32> {
+    let number = |name: &str| {
+        std::env::var(name)
+            .ok()
+            .map(|text| text.parse::<u32>().unwrap())
+    };
+    match (number("SWARM_POINTS_ROUNDS"), number("SWARM_TURN")) {
+        (Some(rounds), _) => (0..rounds).collect(),
+        (None, Some(turn)) => vec![0, 1 + turn % 2],
+        (None, None) => (0..3).collect(),
+    }
 }
 
 /// `SWARM_POINTS_ONLY` names parts of labels, with commas between them; without it all are.
