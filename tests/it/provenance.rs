@@ -86,6 +86,34 @@ fn who_made_a_commit_with_which_prompt_is_found_by_run_idea_and_commit() {
 }
 
 #[test]
+fn no_agent_is_named_for_a_commit_that_its_branch_began_with() {
+    let sandbox = landed();
+    let root = sandbox.git(&["rev-list", "--max-parents=0", "main"]);
+    sandbox.git(&["commit", "--allow-empty", "-m", "by a person"]);
+    let by_a_person = sandbox.git(&["rev-parse", "main"]);
+    let daemon = sandbox.start();
+    sandbox.idea("write c.txt x; commit; say COMPLETE");
+    sandbox.wait_idea("idea-002", "done");
+    recorded(&sandbox, 3);
+    daemon.stop();
+    let of_another = show(&sandbox, "idea-001")["outputs"]["after"]["commit"].clone();
+    assert_eq!(
+        show(&sandbox, of_another.as_str().unwrap())["workflowId"],
+        "idea-001"
+    );
+    for commit in [root.trim(), by_a_person.trim()] {
+        sandbox
+            .swarm(&["provenance", "show", commit])
+            .refused(1, &["no record belongs to"]);
+    }
+    let own = show(&sandbox, "idea-002")["outputs"]["after"]["commit"].clone();
+    assert_eq!(
+        show(&sandbox, own.as_str().unwrap())["workflowId"],
+        "idea-002"
+    );
+}
+
+#[test]
 fn the_changed_files_are_those_of_git() {
     let sandbox = landed();
     let record = show(&sandbox, "idea-001");

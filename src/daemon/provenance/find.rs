@@ -1,16 +1,15 @@
 //! Finds the record that somebody means: by its run, its idea, or a commit.
 //!
 //! Invariant: only reads. Of several records that fit, the last one is meant, except that a commit
-//! belongs to the first iteration that had it.
-
-use std::collections::BTreeMap;
+//! belongs to the first iteration that ended with it and did not begin with it.
 
 use super::log::{self, IterationEnd, RecordLog};
+use super::store;
 use crate::daemon::{DaemonError, Paths};
-use crate::domain::ids::{IdeaId, RunId};
+use crate::domain::ids::IdeaId;
 use crate::domain::state::State;
 use crate::git::{Oid, Repo};
-use crate::view::provenance::RecordView;
+use crate::view::provenance::{Record as ProvenanceRecord, RecordView};
 
 /// Least digits of a commit's id.
 const LEAST_DIGITS: usize = 7;
@@ -83,15 +82,11 @@ fn by_commit<'l>(
     if let Some((_, idea)) = landed {
         return Ok(last_of(log, |it| it == idea));
     }
-    let ends = log::ends(paths, u64::MAX)?;
-    let made = made_by(&ends, &text, log);
-    if made.is_some() {
-        return Ok(made);
-    }
     let repo = Repo::open(&paths.root)?;
     let Some((commit, at)) = repo.commit_time(&text)? else {
         return Ok(None);
     };
+    let ends = log::ends(paths, u64::MAX)?;
     let mut later: Vec<(&IterationEnd, &RecordView)> = log
         .lines
         .iter()
@@ -100,27 +95,35 @@ fn by_commit<'l>(
         .collect();
     later.sort_by_key(|(end, _)| end.at);
     for (end, line) in later.into_iter().take(MAX_ASKED) {
-        let head = end
-            .head
-            .as_deref()
-            .and_then(|head| Oid::from_str(head).ok());
-        if let Some(head) = head
-            && repo.contains(head, commit)?
-        {
+        if made(paths, &repo, (line, end), commit)? {
             return Ok(Some(line));
         }
     }
     Ok(None)
 }
 
-/// The first record whose branch was at this commit when its iteration ended.
-fn made_by<'l>(
-    ends: &BTreeMap<RunId, IterationEnd>,
-    text: &str,
-    log: &'l RecordLog,
-) -> Option<&'l RecordView> {
-    log.lines.iter().find(|line| {
-        let head = ends.get(&line.run).and_then(|end| end.head.as_deref());
-        head.is_some_and(|head| head.starts_with(text))
-    })
+/// Whether the commit was on the branch when the iteration ended, and not when it began. What is
+/// not known to be the agent's is not said to be.
+fn made(
+    paths: &Paths,
+    repo: &Repo,
+    (line, end): (&RecordView, &IterationEnd),
+    commit: Oid,
+) -> Result<bool, DaemonError> {
+    let (Some(head), Some(start)) = (end.head.as_deref().and_then(parse), start_of(paths, line))
+    else {
+        return Ok(false);
+    };
+    Ok(repo.contains(head, commit)? && !repo.contains(start, commit)?)
+}
+
+/// Where the branch was when the iteration began, as its record says.
+fn start_of(paths: &Paths, line: &RecordView) -> Option<Oid> {
+    let content = store::read(paths, &line.run).ok()?;
+    let record: ProvenanceRecord = serde_json::from_slice(&content).ok()?;
+    parse(record.inputs.before.commit.as_deref()?)
+}
+
+fn parse(commit: &str) -> Option<Oid> {
+    Oid::from_str(commit).ok()
 }

@@ -231,10 +231,25 @@ fn ten_thousand_records_are_listed_within_a_second() {
     );
 }
 
+/// Writes the record of an iteration that began at this commit.
+fn began_at(site: &Site, run: &str, start: &str) {
+    let mut record = made(site);
+    record.run = run.to_owned();
+    record.inputs.before.commit = Some(start.to_owned());
+    store::write(&site.paths, &record).unwrap();
+}
+
 #[test]
 fn a_record_is_found_by_its_run_its_idea_and_the_commits_of_both() {
     let site = Site::new();
     let digest = "1".repeat(64);
+    for (run, start) in [
+        ("r0001-ed-001-i1", &site.before),
+        ("r0002-ed-001-i2", &site.before),
+        ("r0003-ed-002-i1", &site.after),
+    ] {
+        began_at(&site, run, start);
+    }
     site.log(&[
         ended("r0001-ed-001-i1", &site.before),
         recorded("r0001-ed-001-i1", "idea-001", Some(&digest)),
@@ -253,7 +268,8 @@ fn a_record_is_found_by_its_run_its_idea_and_the_commits_of_both() {
         ("idea-001", Some("r0002-ed-001-i2")),
         ("2", Some("r0003-ed-002-i1")),
         (&landing[..8], Some("r0002-ed-001-i2")),
-        (&site.before, Some("r0001-ed-001-i1")),
+        // The iteration began with it and made no other.
+        (&site.before, None),
         (&site.after[..10], Some("r0002-ed-001-i2")),
         ("idea-009", None),
         ("r0009", None),
@@ -272,6 +288,13 @@ fn a_commit_within_an_iteration_belongs_to_the_first_one_that_had_it() {
     let site = Site::new();
     let middle = site.commit_between();
     let digest = "1".repeat(64);
+    for (run, start) in [
+        ("r0001-ed-001-i1", &site.before),
+        ("r0002-ed-001-i2", &site.before),
+        ("r0003-ed-001-i3", &middle.tip),
+    ] {
+        began_at(&site, run, start);
+    }
     site.log(&[
         ended("r0001-ed-001-i1", &site.before),
         recorded("r0001-ed-001-i1", "idea-001", Some(&digest)),
