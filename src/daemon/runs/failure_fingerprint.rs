@@ -2,9 +2,14 @@
 //! way.
 //!
 //! Invariant: pure. What differs between two runs of the same failure is folded: times, durations,
-//! temporary paths, process ids, hex ids and addresses, seeds, the order of lines. Everything else
+//! temporary paths, process ids, hex ids and addresses, seeds, the order of lines. Positions in
+//! files are folded, too: an edit elsewhere moves a failure without changing it. Everything else
 //! counts, above all numbers of tests: where in doubt, two failures are different, and the agent
 //! goes on. Called by `end_diagnosis`.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
 
 use crate::agents::text;
 use crate::daemon::files::hash::sha256;
@@ -33,6 +38,31 @@ const NUMBERED: &[&str] = &[
 /// Parts of such words, as in `duration_ms`.
 const MEASURES: &[&str] = &["duration", "elapsed", "_ms", "_seconds"];
 
+/// Positions in files, each with what stands for it.
+static POSITIONS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
+    let of = |pattern: &str, folded| (Regex::new(pattern).expect("a valid pattern"), folded);
+    vec![
+        // `src/a.rs:12:5`, `Foo.java:12`, `Makefile:3:`
+        of(
+            r"(\.[A-Za-z_]\w{0,9}|Makefile|Dockerfile)(?::\d+){1,3}\b",
+            "$1:<line>",
+        ),
+        // `a.ts(12,5): error`, `Program.cs(12): error`
+        of(
+            r"(\.[A-Za-z_]\w{0,9})\(\d+(?:,\d+){0,3}\)\s?:",
+            "$1(<line>):",
+        ),
+        // `line 12`, `column: 5`, `lines 12-14`
+        of(
+            r"(?i)\b(lines?|columns?|col|ln)([ :=#]{1,2})\d+(?:-\d+)?\b",
+            "$1$2<line>",
+        ),
+        // Source lines as compilers quote them: `12 |     let a;`, `> 12 | foo()`
+        of(r"^\s*>?\s*\d+ +\|", "<line> |"),
+        of(r"@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@", "@@"),
+    ]
+});
+
 /// The fingerprint of a command's outputs, each of which may be cut at its start.
 pub(crate) fn fingerprint(outputs: &[&str]) -> String {
     let mut all = String::new();
@@ -53,8 +83,18 @@ pub(crate) fn fingerprint(outputs: &[&str]) -> String {
 /// The output without what differs from run to run.
 fn fold(output: &str) -> String {
     let plain = text::plain(output);
-    let lines = plain.lines().map(fold_line);
+    let lines = plain.lines().map(|line| fold_line(&fold_positions(line)));
     lines.collect::<Vec<String>>().join("\n")
+}
+
+fn fold_positions(line: &str) -> String {
+    let mut folded = line.to_owned();
+    for (position, with) in POSITIONS.iter() {
+        if position.is_match(&folded) {
+            folded = position.replace_all(&folded, *with).into_owned();
+        }
+    }
+    folded
 }
 
 fn fold_line(line: &str) -> String {
@@ -341,6 +381,32 @@ mod tests {
     }
 
     #[test]
+    fn positions_in_files_are_folded() {
+        same("a.rs:12: error", "a.rs:14: error");
+        same("  --> src/a.rs:12:5", "  --> src/a.rs:120:15");
+        same("12 |     let a;", "  7 |     let a;");
+        same("> 12 | foo()", "> 9 | foo()");
+        same(
+            "  File \"t.py\", line 12, in f",
+            "  File \"t.py\", line 3, in f",
+        );
+        same("at Foo.bar(Foo.java:12)", "at Foo.bar(Foo.java:99)");
+        same("\tx_test.go:12: wrong", "\tx_test.go:7: wrong");
+        same(
+            "src/a.ts(12,5): error TS2322",
+            "src/a.ts(1,50): error TS2322",
+        );
+        same("Program.cs(12): error", "Program.cs(3): error");
+        same("@@ -1,7 +1,9 @@", "@@ -12,7 +14,9 @@");
+        same("Makefile:3: *** stop", "Makefile:4: *** stop");
+        same(
+            "syntax error at line 3 column 9",
+            "syntax error at line 30 column 1",
+        );
+        same("at f (/app/a.js:3:10)", "at f (/app/a.js:4:11)");
+    }
+
+    #[test]
     fn colours_and_the_order_of_lines_do_not_count() {
         same("\u{1b}[31mFAIL\u{1b}[0m a", "FAIL a");
         let (one, other) = (
@@ -353,7 +419,12 @@ mod tests {
     #[test]
     fn another_failure_is_another() {
         different("3 failed, 7 passed", "2 failed, 8 passed");
-        different("a.rs:12: error", "a.rs:14: error");
+        different("a.rs:12: error", "b.rs:12: error");
+        different("a.rs:12: error 3", "a.rs:12: error 4");
+        different("37 mismatches", "12 mismatches");
+        different("expected 12 lines", "expected 13 lines");
+        different("f(1,2) is 3", "f(1,3) is 3");
+        different("| 12 | 3 |", "| 13 | 3 |");
         different("FAILED test_a[3] - wrong", "FAILED test_a[4] - wrong");
         different("expected 5, found 4", "expected 5, found 3");
         different("test add ... FAILED", "test sub ... FAILED");
@@ -364,7 +435,8 @@ mod tests {
     #[test]
     fn only_the_end_of_a_long_output_counts() {
         let lines = |first: usize| -> String {
-            let numbers = (first..first + 300).map(|number| format!("line {}\n", number.max(150)));
+            let numbers =
+                (first..first + 300).map(|number| format!("number {}\n", number.max(150)));
             numbers.collect()
         };
         assert_eq!(
