@@ -566,6 +566,7 @@ async fn a_timeout_lets_a_child_clean_up() {
     spec.timeout_ms = Some(300);
     let record = lab.run(&spec).await;
     assert_eq!(record.reason, EndReason::TimedOut);
+    assert!(record.ran_ms >= 300, "{record:?}");
     assert_eq!(record.code, Some(9));
     let dir = RunDir::open(&lab.runs(), "run-1").unwrap();
     assert_eq!(tail(&dir.stdout(), 100).unwrap(), "cleaned\n");

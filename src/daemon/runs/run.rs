@@ -299,7 +299,7 @@ fn ended(record: ExitRecord) -> RunEnd {
     };
     RunEnd {
         stdout_bytes: record.stdout_bytes,
-        duration_ms: record.ended_at.since(record.started_at).max(0),
+        duration_ms: record.ran_ms.max(0),
         ..RunEnd::new(how)
     }
 }
@@ -370,4 +370,33 @@ fn stop_in(runs: &Path, id: &RunId, how: Stop) -> Result<(), ProcessError> {
         process::stop(&RunDir::open(runs, id.as_str())?, how)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::domain::time::Timestamp;
+    use crate::process::Usage;
+
+    #[test]
+    fn time_in_which_the_machine_slept_or_its_clock_was_set_is_not_charged() {
+        let hours = 8 * 3_600_000;
+        for wall in [4_000, hours, -hours] {
+            let end = ended(ExitRecord {
+                reason: EndReason::Exited,
+                code: Some(0),
+                signal: None,
+                spawn_error: None,
+                started_at: Timestamp::from_millis(0),
+                ended_at: Timestamp::from_millis(wall),
+                ran_ms: 4_000,
+                rusage: Usage::default(),
+                stdout_bytes: 0,
+                stderr_bytes: 0,
+                left_behind: 0,
+            });
+            assert_eq!(end.duration_ms, 4_000);
+        }
+    }
 }

@@ -84,6 +84,7 @@ mod tests {
             spawn_error: None,
             started_at: Timestamp::from_millis(1_000),
             ended_at: Timestamp::from_millis(2_000),
+            ran_ms: 1_000,
             rusage: Usage::default(),
             stdout_bytes: 0,
             stderr_bytes: 0,

@@ -112,6 +112,9 @@ pub struct ExitRecord {
     pub started_at: Timestamp,
     /// Time when the whole process tree had ended.
     pub ended_at: Timestamp,
+    /// How long it ran, in milliseconds, without the time in which the machine slept and whatever
+    /// the wall clock was set to.
+    pub ran_ms: i64,
     /// Resources used.
     pub rusage: Usage,
     /// Length of `stdout.log`, in bytes.
@@ -307,6 +310,7 @@ mod tests {
             spawn_error: Some("\u{1}".repeat(RESERVE / 8)),
             started_at: Timestamp::from_millis(0),
             ended_at: Timestamp::from_millis(0),
+            ran_ms: i64::MAX,
             rusage: Usage {
                 user_ms: u64::MAX,
                 system_ms: u64::MAX,

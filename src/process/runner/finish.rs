@@ -84,6 +84,7 @@ fn exit_record(dir: &RunDir, outcome: &Outcome) -> ExitRecord {
         spawn_error: outcome.spawn_error.as_deref().map(fit),
         started_at: outcome.started_at,
         ended_at: record::now(),
+        ran_ms: i64::try_from(outcome.began.elapsed().as_millis()).unwrap_or(i64::MAX),
         rusage: usage(),
         stdout_bytes: size(&dir.stdout()),
         stderr_bytes: size(&dir.stderr()),

@@ -35,6 +35,8 @@ pub(super) struct Outcome {
     pub(super) status: Option<WaitStatus>,
     pub(super) spawn_error: Option<String>,
     pub(super) started_at: Timestamp,
+    /// Start by the monotonic clock, which stands still while the machine sleeps.
+    pub(super) began: Instant,
     pub(super) left_behind: u64,
 }
 
@@ -45,6 +47,7 @@ impl Outcome {
             status: None,
             spawn_error,
             started_at: record::now(),
+            began: Instant::now(),
             left_behind: 0,
         }
     }
@@ -66,7 +69,7 @@ pub(super) fn run(dir: &RunDir, signals: &SignalFd) -> Result<Option<Outcome>> {
         Ok(spec) => spec,
         Err(error) => return failed(error.to_string()),
     };
-    let began = record::now();
+    let began = (record::now(), Instant::now());
     let spawned = match child::spawn(dir) {
         Ok(spawned) => spawned,
         Err(error) => return failed(format!("cannot start a process: {error}")),
@@ -274,7 +277,11 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    fn outcome(&mut self, began: Timestamp, left_behind: u64) -> Result<Option<Outcome>> {
+    fn outcome(
+        &mut self,
+        (started_at, began): (Timestamp, Instant),
+        left_behind: u64,
+    ) -> Result<Option<Outcome>> {
         let report = self.child.report();
         if matches!(report, Some(Report::AlreadyStarted)) {
             return Ok(None);
@@ -302,7 +309,8 @@ impl<'a> Supervisor<'a> {
             reason,
             status: self.status.filter(|_| reason != EndReason::SpawnError),
             spawn_error,
-            started_at: claimed.map_or(began, |started| started.started_at),
+            started_at: claimed.map_or(started_at, |started| started.started_at),
+            began,
             left_behind,
         }))
     }
