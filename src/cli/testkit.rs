@@ -7,20 +7,20 @@ use crate::domain::command::{IdeaEdit, NewIdea, TargetChoice};
 use crate::domain::effect::{self, ConflictLevel, Effect, Purpose, Saved, SetupTree};
 use crate::domain::event::{
     AgentRedirected, ApprovalWithdrawn, AttemptEnded, AttemptMoved, AttemptSealed, BaselineCleared,
-    BaselineFailed, BaselinePassed, BaselineReady, BaselineStarted, CancelUndone,
+    BaselineDoubted, BaselineFailed, BaselinePassed, BaselineReady, BaselineStarted, CancelUndone,
     CheckpointDeleted, CheckpointMade, ClockWentBack, ConflictLaidOut, ConflictSettled,
-    DaemonStarted, EffectFinished, EffectRequested, EndingAsked, Event, GateFailed, GatePassed,
-    GateStarted, HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted,
-    HookTimedOut, IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaHeld,
-    IdeaLanded, IdeaRetried, IdeaUnheld, IterationJudged, IterationStarted, Learned, LostEvents,
-    Mark, MergeApproved, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeRejected,
-    MergeReleased, MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan,
-    NightEnded, NoticeDelivered, NoticeFailed, PauseLifted, PauseSet, PhaseChanged, RedirectUndone,
-    RepairWay, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped,
-    RolledBack, RoomAwaited, RunEnded, RunStarted, SettingsLoaded, SetupPassed, SetupStarted,
-    SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen, TargetSettled, TaskSet,
-    UndoRecorded, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared, WarningRaised,
-    WorkRescued, WorkSaved, WorktreeReady,
+    DaemonStarted, EffectFinished, EffectRequested, EndingAsked, Event, GateDoubted, GateExcused,
+    GateFailed, GatePassed, GateStarted, HookApproved, HookAsked, HookCutOff, HookFinished,
+    HookOwed, HookStarted, HookTimedOut, IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed,
+    IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationJudged, IterationStarted,
+    Learned, LostEvents, Mark, MergeApproved, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued,
+    MergeRejected, MergeReleased, MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled,
+    NightBegan, NightEnded, NoticeDelivered, NoticeFailed, PauseLifted, PauseSet, PhaseChanged,
+    RedirectUndone, RepairWay, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned,
+    RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SettingsLoaded, SetupPassed,
+    SetupStarted, SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen,
+    TargetSettled, TaskSet, UndoRecorded, VerifyDoubted, VerifyPassed, VerifyReady, VerifyStarted,
+    WarningCleared, WarningRaised, WorkRescued, WorkSaved, WorktreeReady,
 };
 use crate::domain::evolve::evolve;
 use crate::domain::hook::HookName;
@@ -29,6 +29,7 @@ use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::settings::{BaselineMode, Mode, Settings};
 use crate::domain::signal::Signal;
+use crate::domain::state::blame::Doubt;
 use crate::domain::state::checkpoint::{
     Checkpoint, IdeaThen, Reason, Rollback, RollbackStep, SavedWork,
 };
@@ -306,6 +307,17 @@ fn idea_events() -> Vec<Event> {
     ]
 }
 
+fn doubt() -> Doubt {
+    Doubt {
+        command: "true".into(),
+        run: run(),
+        how: "exit code 1".into(),
+        fingerprint: None,
+        output: Some("connection refused".into()),
+        repeat: true,
+    }
+}
+
 fn baseline_events() -> Vec<Event> {
     vec![
         Event::BaselineReady(BaselineReady {
@@ -337,6 +349,7 @@ fn baseline_events() -> Vec<Event> {
             not_before: Timestamp::from_millis(0),
         }),
         Event::BaselineCleared(BaselineCleared {}),
+        Event::BaselineDoubted(BaselineDoubted {}),
         Event::SetupStarted(SetupStarted {
             tree: SetupTree::Target,
             index: 0,
@@ -421,6 +434,15 @@ fn judged_events() -> Vec<Event> {
             agent: agent(),
             feedback: feedback(false),
             fingerprint: None,
+        }),
+        Event::GateDoubted(GateDoubted {
+            agent: agent(),
+            doubt: doubt(),
+        }),
+        Event::GateExcused(GateExcused {
+            agent: agent(),
+            command: "true".into(),
+            run: run(),
         }),
         Event::TaskSet(TaskSet {
             agent: agent(),
@@ -629,6 +651,10 @@ fn merge_events() -> Vec<Event> {
             run: run(),
         }),
         Event::VerifyPassed(VerifyPassed { id: id(), index: 0 }),
+        Event::VerifyDoubted(VerifyDoubted {
+            id: id(),
+            doubt: doubt(),
+        }),
         Event::MergeReturned(MergeReturned {
             id: id(),
             feedback: feedback(true),

@@ -208,7 +208,8 @@ pub struct Agents {
     /// Profile of ideas that name none.
     #[schemars(regex(pattern = PROFILE_NAME))]
     pub profile: String,
-    /// Number of consecutive failures after which autopilot pauses.
+    /// Number of attempts in a row that fail, time out or are blocked after which autopilot
+    /// pauses.
     #[schemars(range(min = 1, max = 1000))]
     pub failures_to_pause: u32,
     /// How often swarm retries an idea after its agent crashed, and how often in a row it repeats

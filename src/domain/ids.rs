@@ -138,6 +138,14 @@ impl RunId {
         let text: String = format!("r{number:04}-{what}").chars().take(64).collect();
         Self(text.trim_end_matches('-').into())
     }
+
+    /// Its number: runs are numbered in the order in which they are requested. 0 if the id has
+    /// none.
+    pub fn number(&self) -> u64 {
+        let digits = self.as_str().strip_prefix('r').unwrap_or_default();
+        let digits = digits.split('-').next().unwrap_or_default();
+        digits.parse().unwrap_or(0)
+    }
 }
 
 /// Name of an attempt, unique for ever, from its branch: `agent/ed-001/idea-003` gives
@@ -242,5 +250,7 @@ mod tests {
         assert!(agent.as_str().parse::<AgentId>().is_ok());
         let run = RunId::numbered(3, &format!("{agent}-i1-and-something-that-is-far-too-long"));
         assert!(run.as_str().parse::<RunId>().is_ok());
+        assert_eq!(run.number(), 3);
+        assert_eq!("other".parse::<RunId>().unwrap().number(), 0);
     }
 }

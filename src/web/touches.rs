@@ -115,6 +115,7 @@ fn of_kind(event: &Event) -> Touched {
         | Event::BaselinePassed(_)
         | Event::BaselineFailed(_)
         | Event::BaselineCleared(_)
+        | Event::BaselineDoubted(_)
         | Event::WarningRaised(_)
         | Event::WarningCleared(_)
         | Event::NeedArose(_)
@@ -163,6 +164,8 @@ fn of_kind(event: &Event) -> Touched {
         | Event::AttemptSealed(_)
         | Event::GatePassed(_)
         | Event::GateFailed(_)
+        | Event::GateDoubted(_)
+        | Event::GateExcused(_)
         | Event::TaskSet(_)
         | Event::MessageQueued(_)
         | Event::EndingAsked(_)
@@ -193,6 +196,7 @@ fn of_kind(event: &Event) -> Touched {
         | Event::VerifyReady(_)
         | Event::VerifyStarted(_)
         | Event::VerifyPassed(_)
+        | Event::VerifyDoubted(_)
         | Event::MergeReturned(_) => SWARM | MERGE | Touched::AGENTS,
         Event::IdeaLanded(_) => {
             SWARM | MERGE | Touched::AGENTS | Touched::REPORT | Touched::CHECKPOINTS

@@ -12,6 +12,7 @@ mod agent_imports;
 mod agent_states;
 mod archives;
 mod baseline;
+mod blame;
 mod budget;
 mod carried_conversations;
 mod changed_files;

@@ -89,6 +89,10 @@ pub fn ideas_left(state: &State) -> Rest {
             AttemptPhase::Preparing | AttemptPhase::Gating if state.waits_for_command(attempt) => {
                 left = true;
             }
+            // The target is checked only while the swarm runs.
+            AttemptPhase::Gating if (red || !running) && state.waits_for_target(attempt) => {
+                left = true;
+            }
             AttemptPhase::Queued
             | AttemptPhase::Preparing
             | AttemptPhase::Starting

@@ -145,6 +145,16 @@ impl Need<'_> {
             ),
             (held, false) => format!("{} cannot land", names(held)),
         };
+        let attempts = self.state.agents.values();
+        let checked = attempts.filter(|attempt| self.state.waits_for_target(attempt));
+        let checked: Vec<&IdeaId> = checked.map(|attempt| &attempt.idea).collect();
+        let waits = match checked.as_slice() {
+            [] => waits,
+            ideas => format!(
+                "{waits}, and the checks of {} wait without being charged",
+                names(ideas)
+            ),
+        };
         format!(
             "{waits}: {what}. swarm checks again by itself, after growing waits and when \
             the branch or the configuration changes"

@@ -7,7 +7,7 @@
 
 use super::attempt::claim;
 use super::attempt::iterations::{begin_iterations, has_another, request_iteration};
-use super::attempt::outcomes::end_asked;
+use super::attempt::outcomes::{charge, end_asked};
 use super::decision::{End, Plan};
 use super::merge::{queue, review};
 use super::{
@@ -149,7 +149,8 @@ fn change_phase(plan: &mut Plan<'_>, settings: &Settings) {
     let moved = match state.swarm.phase {
         SwarmPhase::Running if too_many && state.mode() == Mode::Autopilot => {
             let reason = format!(
-                "{} attempts failed in a row; inspect them (swarm report), then: swarm resume",
+                "{} attempts in a row failed or were blocked; inspect them (swarm report), then: \
+                swarm resume",
                 state.swarm.failures_in_a_row
             );
             plan.emit(PauseSet {
@@ -176,14 +177,15 @@ fn change_phase(plan: &mut Plan<'_>, settings: &Settings) {
     debug_assert!(moved.is_ok());
 }
 
-/// Whether no attempt is live, but for those at a command that cannot run.
+/// Whether no attempt is live, but for those that wait for a command or for the target.
 fn is_at_rest(state: &State) -> bool {
     let mut live = state
         .agents
         .iter()
         .filter(|(_, attempt)| attempt.phase.is_live());
     live.all(|(agent, attempt)| {
-        state.waits_for_command(attempt) && !state.is_under_way(agent, &attempt.idea)
+        (state.waits_for_command(attempt) || state.waits_for_target(attempt))
+            && !state.is_under_way(agent, &attempt.idea)
     })
 }
 
@@ -414,8 +416,11 @@ fn next_gate(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, settings: 
         plan.move_attempt(agent, AttemptInput::Hold);
         return;
     }
-    if plan.state.waits_for_command(attempt) {
+    if plan.state.waits_for_command(attempt) || plan.state.waits_for_target(attempt) {
         return;
+    }
+    if let Some(doubt) = plan.state.doubt_of(attempt).filter(|doubt| !doubt.repeat) {
+        return charge(plan, agent, attempt, doubt);
     }
     if let Some(due) = &attempt.setup {
         let agent = agent.clone();

@@ -10,6 +10,7 @@
 use super::attempt::claim;
 use super::attempt::iterations::may_start;
 use super::attempt::run_end::{failure_of, is_stopped, killed_too_often, run_ended};
+use super::blame;
 use super::decision::{End, Plan, shorten};
 use super::environment_faults::broken_commands::{CheckCommand, CommandKind};
 use super::environment_faults::{hold_for, nobodys_fault};
@@ -37,6 +38,10 @@ const WAIT_MAX_MS: i64 = 600_000;
 /// or stops one that nobody waits for any more.
 pub(super) fn check(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
+    blame::doubt_target(plan);
+    if !plan.events.is_empty() {
+        return;
+    }
     if state.is_pending(Effect::is_baseline) {
         return stop_unneeded(plan, settings);
     }
@@ -53,13 +58,13 @@ pub(super) fn check(plan: &mut Plan<'_>, settings: &Settings) {
     }
 }
 
-/// Whether a merge waits for the check, an idea would begin after it with a free slot, or ideas
+/// Whether a merge or a failed check waits for it, an idea would begin after it with a free slot, or ideas
 /// have begun that need not wait for it.
 fn is_needed(state: &State, settings: &Settings) -> bool {
     let mut ideas = state.ideas.open();
     let ready = ideas.any(|(_, idea)| scheduling::is_ready(state, idea));
     let begun = !settings.requires_baseline() && !state.agents.is_empty();
-    ready || begun || state.held_by_target().next().is_some()
+    ready || begun || state.held_by_target().next().is_some() || state.is_check_in_doubt()
 }
 
 /// Stops a command whose result counts no longer, or that nobody waits for. A pause stops none.
@@ -88,9 +93,11 @@ fn is_due(plan: &Plan<'_>) -> bool {
     !baseline.green && !baseline.failed.as_ref().is_some_and(waits)
 }
 
-/// Checks the target out, if an idea is about to begin or a merge waits for it.
+/// Checks the target out, if an idea is about to begin, or a merge or a failed check waits for it.
 fn begin(plan: &mut Plan<'_>, settings: &Settings) {
-    if claim::has_candidate(plan, settings) || plan.state.held_by_target().next().is_some() {
+    let state = plan.state;
+    let waits = state.held_by_target().next().is_some() || state.is_check_in_doubt();
+    if waits || claim::has_candidate(plan, settings) {
         plan.request(effect::PrepareBaseline {
             target: settings.target.clone(),
         });

@@ -10,6 +10,7 @@ mod agents;
 mod attempt;
 mod attention;
 mod baseline;
+mod blame;
 mod budget;
 mod checkpoints;
 mod decision;

@@ -8,6 +8,7 @@
 mod attempt;
 mod attention;
 mod baseline;
+mod blame;
 mod checkpoint;
 mod hook;
 mod idea;
@@ -29,6 +30,7 @@ use crate::domain::lifecycle::{AttemptPhase, MergePhase};
 pub use attempt::*;
 pub use attention::*;
 pub use baseline::*;
+pub use blame::*;
 pub use checkpoint::*;
 pub use hook::*;
 pub use idea::*;
@@ -93,6 +95,17 @@ pub enum Event {
     /// The check of the untouched target was interrupted, or its failure may be over: it begins
     /// anew.
     BaselineCleared(BaselineCleared),
+    /// The untouched target must pass once more, because a check failed and nobody knows yet
+    /// whether the work or something outside it is at fault.
+    BaselineDoubted(BaselineDoubted),
+    /// A quality command failed in an agent's worktree. Nobody is charged before it has passed
+    /// elsewhere.
+    GateDoubted(GateDoubted),
+    /// A quality command failed in an agent's worktree while the untouched target failed, too:
+    /// nobody is charged, and it runs again.
+    GateExcused(GateExcused),
+    /// A quality command failed on a merged tree. Nobody is charged before it has passed elsewhere.
+    VerifyDoubted(VerifyDoubted),
 
     /// A setup command started.
     SetupStarted(SetupStarted),

@@ -1,13 +1,13 @@
 //! Folds what is known of the untouched target.
 
 use super::attempt::count_lost;
-use super::setup;
+use super::{blame, setup};
 use crate::domain::event::{
     BaselineFailed, BaselinePassed, BaselineReady, BaselineStarted, RunEnded,
 };
 use crate::domain::ids::{Oid, RunId};
 use crate::domain::state::State;
-use crate::domain::state::baseline::{Baseline, BaselineCheck, BaselineFailure};
+use crate::domain::state::baseline::{BaselineCheck, BaselineFailure};
 use crate::domain::state::setup::VERIFY_TREE;
 use crate::domain::time::Timestamp;
 
@@ -19,8 +19,8 @@ const PASSED: usize = 20;
 pub(super) fn check_out(state: &mut State, at: Timestamp, ready: &BaselineReady) {
     let setup = setup::require(state, VERIFY_TREE, ready.setup.as_deref());
     let baseline = &mut state.swarm.baseline;
-    if baseline.passed.contains(&ready.commit) {
-        pass(baseline, &ready.commit);
+    if !baseline.doubted && baseline.passed.contains(&ready.commit) {
+        pass(state, &ready.commit);
     } else {
         baseline.checking = Some(BaselineCheck {
             commit: ready.commit.clone(),
@@ -55,10 +55,9 @@ pub(super) fn end_run(state: &mut State, ended: &RunEnded) {
 }
 
 pub(super) fn pass_command(state: &mut State, passed: &BaselinePassed) {
-    let baseline = &mut state.swarm.baseline;
     if passed.last {
-        pass(baseline, &passed.commit);
-    } else if let Some(check) = &mut baseline.checking {
+        pass(state, &passed.commit);
+    } else if let Some(check) = &mut state.swarm.baseline.checking {
         check.next = passed.index + 1;
     }
 }
@@ -78,6 +77,11 @@ pub(super) fn fail(state: &mut State, failed: &BaselineFailed) {
     baseline.green = false;
     baseline.checking = None;
     baseline.lost_runs = 0;
+    baseline.doubted = false;
+    baseline.down = true;
+    let stands = |passed: &Oid| failed.commit.as_ref() != Some(passed);
+    baseline.passed.retain(stands);
+    blame::excuse_all(state);
 }
 
 /// The check begins anew, except that a command that is running goes on.
@@ -91,7 +95,7 @@ pub(super) fn clear(state: &mut State) {
 /// The target was seen at this commit.
 pub(super) fn see_target(state: &mut State, commit: &Oid) {
     let baseline = &mut state.swarm.baseline;
-    baseline.green = baseline.passed.contains(commit);
+    baseline.green = !baseline.doubted && baseline.passed.contains(commit);
     let same = |failed: &BaselineFailure| failed.commit.as_ref() == Some(commit);
     baseline.failed = baseline.failed.take().filter(same);
 }
@@ -107,18 +111,24 @@ pub(super) fn see_base(state: &mut State, base: &Oid) {
 /// The target is now at a commit that swarm landed.
 pub(super) fn land(state: &mut State, commit: &Oid, checked: bool) {
     if checked {
-        pass(&mut state.swarm.baseline, commit);
+        pass(state, commit);
     } else {
         see_target(state, commit);
     }
 }
 
-fn pass(baseline: &mut Baseline, commit: &Oid) {
+fn pass(state: &mut State, commit: &Oid) {
+    let begun = state.counters.runs;
+    let baseline = &mut state.swarm.baseline;
+    if std::mem::take(&mut baseline.down) {
+        baseline.restored = begun;
+    }
     baseline.passed.retain(|passed| passed != commit);
     baseline.passed.push(commit.clone());
     let over = baseline.passed.len().saturating_sub(PASSED);
     baseline.passed.drain(..over);
     baseline.green = true;
+    baseline.doubted = false;
     baseline.failed = None;
     baseline.checking = None;
     baseline.lost_runs = 0;

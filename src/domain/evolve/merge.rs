@@ -45,6 +45,7 @@ pub(super) fn queue(state: &mut State, at: Timestamp, queued: &MergeQueued) {
         pre_merge: None,
         lost_runs: 0,
         setup_failures: 0,
+        doubt: None,
         conflict: None,
         laid_out: false,
         resolver_tries: 0,
@@ -236,6 +237,7 @@ pub(super) fn start_verify(state: &mut State, started: &VerifyStarted) {
 pub(super) fn pass_verify(state: &mut State, passed: &VerifyPassed) {
     with_entry(state, &passed.id, |entry| {
         entry.verify_next = passed.index + 1;
+        entry.doubt = None;
     });
 }
 

@@ -8,6 +8,7 @@
 mod attempt;
 mod attention;
 mod baseline;
+mod blame;
 mod checkpoint;
 pub(crate) mod hooks;
 mod idea;
@@ -60,6 +61,10 @@ fn fold(state: &mut State, at: Timestamp, event: &Event) {
         Event::BaselinePassed(passed) => baseline::pass_command(state, passed),
         Event::BaselineFailed(failed) => baseline::fail(state, failed),
         Event::BaselineCleared(_) => baseline::clear(state),
+        Event::BaselineDoubted(_) => blame::doubt_target(state),
+        Event::GateDoubted(doubted) => blame::doubt_gate(state, doubted),
+        Event::GateExcused(excused) => blame::excuse_gate(state, excused),
+        Event::VerifyDoubted(doubted) => blame::doubt_verify(state, doubted),
         Event::WarningRaised(raised) => swarm::raise_warning(state, at, raised),
         Event::WarningCleared(cleared) => {
             state.warnings.remove(&cleared.key);

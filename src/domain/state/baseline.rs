@@ -5,6 +5,8 @@
 //! at which the target was seen is in `passed`. A change of the quality commands or of the target
 //! branch resets everything.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::setup::SetupDue;
@@ -37,6 +39,20 @@ pub struct Baseline {
     /// Quality commands in a row whose runner was killed.
     #[serde(skip_serializing_if = "is_zero")]
     pub lost_runs: u32,
+    /// Number of the newest run of each quality command that passed, on whatever tree.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub commands: BTreeMap<String, u64>,
+    /// Whether commits that have passed must pass once more: a check failed, and nobody knows yet
+    /// whether the work or something outside it is at fault.
+    #[serde(skip_serializing_if = "is_false")]
+    pub doubted: bool,
+    /// Whether the target failed its last check.
+    #[serde(skip_serializing_if = "is_false")]
+    pub down: bool,
+    /// Number of the last run that began before the target passed again after a failure. Failures
+    /// of runs up to it are nobody's.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub restored: u64,
 }
 
 /// A check of the untouched target in progress.

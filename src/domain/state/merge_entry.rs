@@ -10,6 +10,7 @@ use crate::domain::effect::ConflictLevel;
 use crate::domain::hook::Passage;
 use crate::domain::ids::{AgentId, IdeaId, Oid, RunId};
 use crate::domain::lifecycle::MergePhase;
+use crate::domain::state::blame::Doubt;
 use crate::domain::state::setup::SetupDue;
 use crate::domain::time::Timestamp;
 
@@ -64,6 +65,9 @@ pub struct MergeEntry {
     /// How often in a row the setup has failed on the merged tree.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub setup_failures: u32,
+    /// The failed quality command on the merged tree that nobody is charged for yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<Box<Doubt>>,
     /// Its conflict, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conflict: Option<Conflict>,

@@ -9,6 +9,7 @@ mod attempt;
 pub mod attention;
 pub mod backlog;
 pub mod baseline;
+pub mod blame;
 pub mod checkpoint;
 mod idea;
 mod merge_entry;
@@ -150,7 +151,7 @@ pub struct Swarm {
     pub pause_reason: Option<String>,
     /// Mode, if it differs from the configuration's.
     pub mode_override: Option<Mode>,
-    /// Failed attempts in a row.
+    /// Attempts in a row that failed, timed out or were blocked.
     pub failures_in_a_row: u32,
     /// End of the grace period of a shutdown.
     pub drain_deadline: Option<Timestamp>,

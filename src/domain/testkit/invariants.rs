@@ -443,7 +443,14 @@ fn rests(state: &State, attempt: &Attempt, now: Timestamp) -> bool {
             let later = attempt.not_before.is_some_and(|time| time > now);
             (attempt.setup.is_some() && later) || state.waits_for_command(attempt)
         }
-        AttemptPhase::Gating => draining || state.waits_for_command(attempt),
+        AttemptPhase::Gating => {
+            let red = state.red_baseline().is_some();
+            let judged =
+                state.is_pending(Effect::is_baseline) || state.is_pending(Effect::holds_queue);
+            let may_wait = !running || red || judged || is_full(state, now);
+            let in_doubt = may_wait && state.waits_for_target(attempt);
+            draining || in_doubt || state.waits_for_command(attempt)
+        }
         AttemptPhase::ReadyToMerge => state.entry(&attempt.idea).is_some(),
         _ => false,
     }

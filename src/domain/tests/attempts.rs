@@ -468,6 +468,25 @@ fn repeated_crashes_pause_the_autopilot() {
 }
 
 #[test]
+fn blocked_and_stuck_attempts_count_as_failures_in_a_row() {
+    let mut s = Scenario::with(|settings| settings.max_parallel = 1);
+    for _ in 0..6 {
+        s.add("one");
+    }
+    for number in 1..=3 {
+        s.well_until("iteration");
+        s.says(&agent(number), Signal::Blocked(Some("no network".into())));
+        s.iteration(&agent(number), exit(0));
+    }
+    assert_eq!(s.state.swarm.phase, SwarmPhase::Paused);
+    assert_eq!(s.state.ideas.count(IdeaStatus::Pending), 3);
+    // A landing ends the row.
+    s.command(Command::Resume);
+    s.well_until("iteration").all_goes_well();
+    assert_eq!(s.state.swarm.failures_in_a_row, 0);
+}
+
+#[test]
 fn three_failures_in_a_row_pause_the_autopilot_and_say_so() {
     let mut s = Scenario::with(|settings| settings.max_parallel = 1);
     for _ in 0..4 {
@@ -481,9 +500,9 @@ fn three_failures_in_a_row_pause_the_autopilot_and_say_so() {
     run r0003-ed-003-i1 Exited { code: 1 }
     attemptEnded {agent: ed-003, end: failed, keepWorktree: true, message: the agent exited with code 1; its output: swarm agent logs ed-003 (run r0003-ed-003-i1), status: failed}
     end #6
-    pauseSet {reason: 3 attempts failed in a row; inspect them (swarm report), then: swarm resume}
-    phaseChanged {phase: pausing, reason: 3 attempts failed in a row; inspect them (swarm report), then: swarm resume}
-    phaseChanged {phase: paused, reason: 3 attempts failed in a row; inspect them (swarm report), then: swarm resume}
+    pauseSet {reason: 3 attempts in a row failed or were blocked; inspect them (swarm report), then: swarm resume}
+    phaseChanged {phase: pausing, reason: 3 attempts in a row failed or were blocked; inspect them (swarm report), then: swarm resume}
+    phaseChanged {phase: paused, reason: 3 attempts in a row failed or were blocked; inspect them (swarm report), then: swarm resume}
     ");
     assert_eq!(view::rest(&s.state), Rest::NeedsPerson);
     s.command(Command::Resume);

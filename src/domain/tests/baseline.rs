@@ -380,8 +380,8 @@ fn a_merge_that_fails_on_a_target_that_nobody_checked_waits_for_its_check() {
     let mut s = held_merge(|_| {});
     assert_eq!(view::rest(&s.state), Rest::Busy);
     let reason = &s.entry(1).waits.as_ref().unwrap().reason;
-    let expected = "`check` fails on the merged tree (exit code 1), and main has not passed its \
-        own checks; the merge continues once it has";
+    let expected = "`check` fails on the merged tree (exit code 1), and main has to pass its own \
+        checks first; the merge continues once it has";
     assert_eq!(reason, expected);
     s.answer("prepareBaseline", at(2)).check(exit(1));
     assert_eq!(view::rest(&s.state), Rest::NeedsPerson);

@@ -74,7 +74,7 @@ fn an_idea_whose_budget_is_used_up_is_blocked_at_its_boundary() {
     ");
     assert!(s.state.warnings.is_empty());
     assert_eq!(s.idea(1).status, IdeaStatus::Blocked);
-    assert_eq!(s.state.swarm.failures_in_a_row, 0);
+    assert_eq!(s.state.swarm.failures_in_a_row, 1);
     // Tried again, it has a whole budget again.
     s.command(Command::RetryIdea { id: idea(1) })
         .well_until("iteration");

@@ -18,20 +18,21 @@ use crate::domain::effect::{
 };
 use crate::domain::event::{
     AgentRedirected, ApprovalWithdrawn, AttemptEnded, AttemptMoved, AttemptSealed, BaselineCleared,
-    BaselineFailed, BaselinePassed, BaselineReady, BaselineStarted, CancelUndone,
+    BaselineDoubted, BaselineFailed, BaselinePassed, BaselineReady, BaselineStarted, CancelUndone,
     CheckpointDeleted, CheckpointMade, ClockWentBack, ConflictLaidOut, ConflictSettled,
-    DaemonStarted, EffectFinished, EffectRequested, EndingAsked, Event, FoundLanding, GateFailed,
-    GatePassed, GateStarted, HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed,
-    HookStarted, HookTimedOut, IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited,
-    IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationJudged, IterationStarted, Learned,
-    LostEvents, Mark, MergeApproved, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued,
-    MergeRejected, MergeReleased, MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled,
-    NightBegan, NightEnded, NoticeDelivered, NoticeFailed, PauseLifted, PauseSet, PhaseChanged,
-    RedirectUndone, RepairWay, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned,
-    RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SettingsLoaded, SetupPassed,
-    SetupStarted, SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen,
-    TargetSettled, TaskSet, UndoRecorded, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared,
-    WarningRaised, WorkRescued, WorkSaved, WorktreeReady,
+    DaemonStarted, EffectFinished, EffectRequested, EndingAsked, Event, FoundLanding, GateDoubted,
+    GateExcused, GateFailed, GatePassed, GateStarted, HookApproved, HookAsked, HookCutOff,
+    HookFinished, HookOwed, HookStarted, HookTimedOut, IdeaAdded, IdeaAssigned, IdeaCancelled,
+    IdeaClaimed, IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationJudged,
+    IterationStarted, Learned, LostEvents, Mark, MergeApproved, MergeBuilt, MergeConflicted,
+    MergeMoved, MergeQueued, MergeRejected, MergeReleased, MergeReturned, MessageQueued, ModeSet,
+    NeedArose, NeedSettled, NightBegan, NightEnded, NoticeDelivered, NoticeFailed, PauseLifted,
+    PauseSet, PhaseChanged, RedirectUndone, RepairWay, ResolverFailed, RollbackAbandoned,
+    RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted,
+    SettingsLoaded, SetupPassed, SetupStarted, SignalSeen, StateRepaired, StateRestored,
+    TargetRewritten, TargetSeen, TargetSettled, TaskSet, UndoRecorded, VerifyDoubted, VerifyPassed,
+    VerifyReady, VerifyStarted, WarningCleared, WarningRaised, WorkRescued, WorkSaved,
+    WorktreeReady,
 };
 use crate::domain::hook::{HookName, HookSettings};
 use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, RunId};
@@ -39,6 +40,7 @@ use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::settings::{BaselineMode, Mode, Settings, Webhook};
 use crate::domain::signal::Signal;
+use crate::domain::state::blame::Doubt;
 use crate::domain::state::checkpoint::{
     Checkpoint, IdeaThen, Reason, Rollback, RollbackStep, SavedWork,
 };
@@ -1019,6 +1021,17 @@ fn setup_samples() -> Vec<Event> {
     samples
 }
 
+fn doubt(repeat: bool) -> Doubt {
+    Doubt {
+        command: "cargo test".into(),
+        run: run("ed-001-q1"),
+        how: "exit code 101".into(),
+        fingerprint: repeat.then(|| "0123".into()),
+        output: repeat.then(|| "connection refused".into()),
+        repeat,
+    }
+}
+
 fn baseline_samples() -> Vec<Event> {
     let failed = BaselineFailed {
         commit: Some(oid(3)),
@@ -1069,6 +1082,20 @@ fn baseline_samples() -> Vec<Event> {
         }),
         Event::BaselineFailed(failed),
         Event::BaselineCleared(BaselineCleared {}),
+        Event::BaselineDoubted(BaselineDoubted {}),
+        Event::GateDoubted(GateDoubted {
+            agent: agent(1),
+            doubt: doubt(true),
+        }),
+        Event::GateExcused(GateExcused {
+            agent: agent(1),
+            command: "cargo test".into(),
+            run: run("ed-001-q1"),
+        }),
+        Event::VerifyDoubted(VerifyDoubted {
+            id: idea(1),
+            doubt: doubt(false),
+        }),
         Event::EffectRequested(EffectRequested {
             id: EffectId(11),
             effect: call_of(Purpose::Baseline {

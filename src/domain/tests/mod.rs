@@ -4,6 +4,7 @@ mod agent_import;
 mod attempts;
 mod attention;
 mod baseline;
+mod blame;
 mod budget;
 mod checkpoints;
 mod ending;

@@ -17,6 +17,7 @@ use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::settings::Mode;
 use crate::domain::signal::Signal;
+use crate::domain::state::blame::Doubt;
 use crate::domain::state::checkpoint::RollbackStep;
 use crate::domain::state::{Ending, Feedback, IdeaStatus};
 
@@ -36,6 +37,13 @@ pub(super) fn failed_command(feedback: &Feedback) -> String {
         ""
     };
     format!("`{}` failed{merged}: {}", feedback.command, feedback.how)
+}
+
+pub(super) fn in_doubt(doubt: &Doubt) -> String {
+    format!(
+        "`{}` failed: {}; it is charged only once the command has passed elsewhere",
+        doubt.command, doubt.how
+    )
 }
 
 pub(super) fn baseline_failed(failed: &BaselineFailed) -> String {

@@ -30,19 +30,20 @@ pub use usage::spent;
 
 use crate::domain::event::{
     AccountFreed, AccountHeld, AccountTried, ApprovalWithdrawn, AttemptEnded, AttemptMoved,
-    BaselineCleared, BaselineReady, BudgetReached, CancelUndone, CheckpointDeleted, CheckpointMade,
-    ClockWentBack, CommandTaken, ConflictLaidOut, ConflictSettled, EffectFinished, EffectRequested,
-    EndingAsked, Event, GateFailed, GatePassed, GateStarted, HookApproved, HookAsked, HookCutOff,
-    HookFinished, HookOwed, HookStarted, HookTimedOut, IdeaAdded, IdeaAssigned, IdeaCancelled,
-    IdeaClaimed, IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationStarted, Mark,
+    BaselineCleared, BaselineDoubted, BaselineReady, BudgetReached, CancelUndone,
+    CheckpointDeleted, CheckpointMade, ClockWentBack, CommandTaken, ConflictLaidOut,
+    ConflictSettled, EffectFinished, EffectRequested, EndingAsked, Event, GateDoubted, GateExcused,
+    GateFailed, GatePassed, GateStarted, HookApproved, HookAsked, HookCutOff, HookFinished,
+    HookOwed, HookStarted, HookTimedOut, IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed,
+    IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationStarted, Mark,
     MergeApproved, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeRejected,
     MergeReleased, MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan,
     NightEnded, NoticeDelivered, PauseLifted, PauseSet, PhaseChanged, RedirectUndone,
     ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack,
     RoomAwaited, RunEnded, RunStarted, SessionBegan, SessionDropped, SettingsLoaded, SignalSeen,
     StateRepaired, StateRestored, TargetRewritten, TargetSeen, TargetSettled, TaskSet,
-    UndoRecorded, UsageSeen, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared,
-    WarningRaised, WorkRescued, WorktreeReady,
+    UndoRecorded, UsageSeen, VerifyDoubted, VerifyPassed, VerifyReady, VerifyStarted,
+    WarningCleared, WarningRaised, WorkRescued, WorktreeReady,
 };
 use crate::domain::state::Task;
 use crate::view::names;
@@ -52,7 +53,7 @@ pub use event_parts::{
 };
 use event_parts::{
     baseline_failed, baseline_passed, baseline_started, because, conflict_level, daemon_started,
-    effect_words, ending_words, failed_command, need_words, notice_failed, phase_reason,
+    effect_words, ending_words, failed_command, in_doubt, need_words, notice_failed, phase_reason,
     rollback_step, run_end, setup_passed, setup_started, signal_words, target_choice, veto_words,
 };
 pub use waiting::waiting;
@@ -126,6 +127,11 @@ fn describe_event(event: &Event) -> String {
         Event::BaselineFailed(failed) => baseline_failed(failed),
         Event::BaselineCleared(BaselineCleared {}) => {
             "the target will be checked again before work begins".into()
+        }
+        Event::BaselineDoubted(BaselineDoubted {}) => {
+            "the untouched target is checked again, to tell whether the work or something outside \
+            it is at fault"
+                .into()
         }
 
         Event::IdeaAdded(IdeaAdded { id, idea }) => {
@@ -262,6 +268,13 @@ fn describe_event(event: &Event) -> String {
         }) => {
             format!("{agent}: {}", failed_command(feedback))
         }
+        Event::GateDoubted(GateDoubted { agent, doubt }) => {
+            format!("{agent}: {}", in_doubt(doubt))
+        }
+        Event::GateExcused(GateExcused { agent, command, .. }) => format!(
+            "{agent}: `{command}` failed while the target fails it, too; no iteration is charged, \
+            and it runs again"
+        ),
         Event::TaskSet(TaskSet { agent, task }) => match task {
             Task::Work => format!("{agent} works on its idea"),
             Task::Resolve { files, .. } => {
@@ -384,6 +397,9 @@ fn describe_event(event: &Event) -> String {
                 "quality command {} passed on the merged tree of {id}",
                 index + 1
             )
+        }
+        Event::VerifyDoubted(VerifyDoubted { id, doubt }) => {
+            format!("{id}, merged with the target: {}", in_doubt(doubt))
         }
         Event::MergeReturned(MergeReturned { id, feedback }) => {
             format!("{id} goes back to its agent: {}", failed_command(feedback))

@@ -186,6 +186,7 @@ fn names(event: &Event) -> Names<'_> {
         Event::ResolverFailed(it) => Names::idea(&it.id),
         Event::VerifyReady(it) => Names::idea(&it.id),
         Event::VerifyPassed(it) => Names::idea(&it.id),
+        Event::VerifyDoubted(it) => Names::idea(&it.id),
         Event::MergeReturned(it) => Names::idea(&it.id),
         Event::RollbackPlanned(it) => Names::idea(&it.id),
         Event::WorkImported(it) => Names::idea(&it.id),
@@ -218,6 +219,8 @@ fn names(event: &Event) -> Names<'_> {
         Event::AttemptSealed(it) => Names::agent(&it.agent),
         Event::GatePassed(it) => Names::agent(&it.agent),
         Event::GateFailed(it) => Names::agent(&it.agent),
+        Event::GateDoubted(it) => Names::agent(&it.agent),
+        Event::GateExcused(it) => Names::agent(&it.agent),
         Event::TaskSet(it) => Names::agent(&it.agent),
         Event::MessageQueued(it) => Names::agent(&it.agent),
         Event::EndingAsked(it) => Names::agent(&it.agent),
@@ -296,6 +299,7 @@ fn names(event: &Event) -> Names<'_> {
         | Event::BaselinePassed(_)
         | Event::BaselineFailed(_)
         | Event::BaselineCleared(_)
+        | Event::BaselineDoubted(_)
         | Event::AccountHeld(_)
         | Event::AccountFreed(_)
         | Event::BudgetReached(_)

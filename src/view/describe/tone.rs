@@ -33,6 +33,9 @@ pub fn tone(event: &Event) -> Tone {
         | Event::StateRepaired(_)
         | Event::StateRestored(_)
         | Event::BaselineFailed(_)
+        | Event::GateDoubted(_)
+        | Event::GateExcused(_)
+        | Event::VerifyDoubted(_)
         | Event::FactDisputed(_)
         | Event::GateFailed(_) => Tone::Warn,
         Event::IdeaClaimed(_) | Event::IterationStarted(_) => Tone::Live,
@@ -44,6 +47,7 @@ pub fn tone(event: &Event) -> Tone {
         | Event::GateStarted(_)
         | Event::BaselineReady(_)
         | Event::BaselineCleared(_)
+        | Event::BaselineDoubted(_)
         | Event::RunStarted(_)
         | Event::RunEnded(_)
         | Event::IterationJudged(_)

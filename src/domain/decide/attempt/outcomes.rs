@@ -10,6 +10,7 @@ use super::run_end::{
     killed_too_often, run_ended,
 };
 use super::stuck;
+use crate::domain::decide::blame::{self, Blame};
 use crate::domain::decide::decision::{End, Plan, shorten};
 use crate::domain::decide::environment_faults::broken_commands::{
     self, CheckCommand, CheckedTree, CommandKind,
@@ -20,13 +21,14 @@ use crate::domain::decide::merge::conflict;
 use crate::domain::decide::setup;
 use crate::domain::effect::{self, SetupTree};
 use crate::domain::event::{
-    AttemptSealed, EndingAsked, GateFailed, GatePassed, IterationJudged, RunStarted, TargetSeen,
-    WorktreeReady,
+    AttemptSealed, EndingAsked, GateDoubted, GateExcused, GateFailed, GatePassed, IterationJudged,
+    RunStarted, TargetSeen, WorktreeReady,
 };
 use crate::domain::ids::{AgentId, Oid, RunId};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase};
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::outcome::{Failure, SealOutcome, WorktreePrepared};
+use crate::domain::state::blame::Doubt;
 use crate::domain::state::{Attempt, AttemptEnd, Ending, Feedback, IdeaStatus, Said, Task};
 use crate::domain::time::Timestamp;
 
@@ -284,18 +286,9 @@ pub(crate) fn gate_over(
     match failure_of(&end.how) {
         None if matches!(end.how, RunEndKind::Exited { .. }) => gate_passed(plan, agent, command),
         Some(how) if !stopped => {
-            let feedback = Feedback {
-                command: command.command.to_owned(),
-                how,
-                run: Some(run.clone()),
-                merged: false,
-            };
-            let failed = GateFailed {
-                agent: agent.clone(),
-                feedback,
-                fingerprint: end.fingerprint.clone(),
-            };
-            gate_failed(plan, attempt, failed, end.last_words.as_deref());
+            let known = attempt.fingerprint.as_deref();
+            let doubt = blame::doubt(command.command, run, &how, &end, known);
+            gate_red(plan, agent, attempt, command, doubt);
         }
         // Stopped or lost: not judged; it runs again when the swarm continues.
         _ => {}
@@ -311,6 +304,48 @@ fn gate_passed(plan: &mut Plan<'_>, agent: &AgentId, command: CheckCommand<'_>) 
         }
         (CommandKind::Setup, None) => {}
     }
+}
+
+/// A command failed in the worktree. A setup command that fails after the work has begun is charged
+/// at once.
+fn gate_red(
+    plan: &mut Plan<'_>,
+    agent: &AgentId,
+    attempt: &Attempt,
+    command: CheckCommand<'_>,
+    doubt: Doubt,
+) {
+    let before = attempt.doubt.as_deref();
+    let judged = match command.kind {
+        CommandKind::Setup => Blame::Work,
+        CommandKind::Quality => blame::judge(plan.state, before, command.command, &doubt.run),
+    };
+    let agent = agent.clone();
+    match judged {
+        Blame::Work => charge(plan, &agent, attempt, &doubt),
+        Blame::InDoubt if before == Some(&doubt) => {}
+        Blame::InDoubt => plan.emit(GateDoubted { agent, doubt }),
+        Blame::Nobody => plan.emit(GateExcused {
+            agent,
+            command: doubt.command,
+            run: doubt.run,
+        }),
+    }
+}
+
+/// Charges the work for a failed check: its agent is sent back, or it is stuck.
+pub(crate) fn charge(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, doubt: &Doubt) {
+    let failed = GateFailed {
+        agent: agent.clone(),
+        feedback: Feedback {
+            command: doubt.command.clone(),
+            how: doubt.how.clone(),
+            run: Some(doubt.run.clone()),
+            merged: false,
+        },
+        fingerprint: doubt.fingerprint.clone(),
+    };
+    gate_failed(plan, attempt, failed, doubt.output.as_deref());
 }
 
 /// Sends the agent back with what failed, unless it is stuck.

@@ -10,6 +10,7 @@ use crate::domain::decide::attempt::outcomes::fail;
 use crate::domain::decide::attempt::run_end::{
     failure_of, is_stopped, killed_too_often, run_ended,
 };
+use crate::domain::decide::blame::{self, Blame};
 use crate::domain::decide::decision::{End, Plan, few, shorten};
 use crate::domain::decide::environment_faults::broken_commands::{
     self, CheckCommand, CheckedTree, CommandKind,
@@ -19,7 +20,7 @@ use crate::domain::decide::setup;
 use crate::domain::effect::{self, SetupTree};
 use crate::domain::event::{
     self, ConflictSettled, IdeaLanded, MergeBuilt, MergeReturned, TargetRewritten, TargetSeen,
-    VerifyPassed, WorktreeReady,
+    VerifyDoubted, VerifyPassed, WorktreeReady,
 };
 use crate::domain::ids::{IdeaId, Oid, RunId};
 use crate::domain::lifecycle::{AttemptInput, MergeInput, MergePhase};
@@ -230,7 +231,7 @@ fn passed(plan: &mut Plan<'_>, id: &IdeaId, command: CheckCommand<'_>) {
     }
 }
 
-/// A command failed on the merged tree. The agent is blamed only for a quality command that the
+/// A command failed on the merged tree. The agent is charged only for a quality command that the
 /// target itself has passed.
 fn failed(
     plan: &mut Plan<'_>,
@@ -241,19 +242,35 @@ fn failed(
 ) {
     match command.kind {
         CommandKind::Setup => setup::failed_on_merge(plan, entry, run, command, (&how, end)),
-        CommandKind::Quality if is_unproven(plan.state, entry) => {
-            hold_for_target(plan, entry, command.command, &how);
-        }
-        CommandKind::Quality => {
-            let feedback = Feedback {
-                command: command.command.to_owned(),
-                how,
-                run: Some(run.clone()),
-                merged: true,
-            };
-            give_back(plan, entry, feedback);
-        }
+        CommandKind::Quality => red(plan, entry, run, command.command, (how, end)),
     }
+}
+
+/// A quality command failed on a merged tree.
+fn red(
+    plan: &mut Plan<'_>,
+    entry: &MergeEntry,
+    run: &RunId,
+    command: &str,
+    (how, end): (String, &RunEnd),
+) {
+    let blame = blame::judge(plan.state, entry.doubt.as_deref(), command, run);
+    if blame == Blame::Work && !is_unproven(plan.state, entry) {
+        let feedback = Feedback {
+            command: command.to_owned(),
+            how,
+            run: Some(run.clone()),
+            merged: true,
+        };
+        return give_back(plan, entry, feedback);
+    }
+    if blame == Blame::InDoubt {
+        plan.emit(VerifyDoubted {
+            id: entry.idea.clone(),
+            doubt: blame::doubt(command, run, &how, end, None),
+        });
+    }
+    hold_for_target(plan, entry, command, &how);
 }
 
 /// Whether the target that it was merged with may itself be what fails.
@@ -272,8 +289,8 @@ fn hold_for_target(plan: &mut Plan<'_>, entry: &MergeEntry, command: &str, how: 
     let settings = plan.state.settings.as_deref();
     let branch = settings.map_or("the target", |settings| &settings.target);
     let reason = format!(
-        "`{command}` fails on the merged tree ({how}), and {branch} has not passed its own checks; \
-        the merge continues once it has"
+        "`{command}` fails on the merged tree ({how}), and {branch} has to pass its own checks \
+        first; the merge continues once it has"
     );
     let waits = Waits {
         reason: shorten(&reason),

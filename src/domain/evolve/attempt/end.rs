@@ -25,7 +25,7 @@ pub(in crate::domain::evolve) fn end(state: &mut State, at: Timestamp, ended: &A
     };
     state.queue.retain(|entry| entry.agent != *agent);
     let failed = matches!(status, IdeaStatus::Failed | IdeaStatus::Timeout);
-    count_failures_in_a_row(&mut state.swarm, *status, failed);
+    count_failures_in_a_row(&mut state.swarm, *status, attempt.iteration > 0);
     if !*keep_worktree || is_worktree_half_made(&attempt) {
         let landed = landing(state, &attempt, *end);
         give_up(&mut state.owed, &attempt, landed);
@@ -64,8 +64,11 @@ pub(in crate::domain::evolve) fn end(state: &mut State, at: Timestamp, ended: &A
     });
 }
 
-fn count_failures_in_a_row(swarm: &mut Swarm, status: IdeaStatus, failed: bool) {
-    if failed {
+/// Blocked work lands as little as failed work. An idea that a hook blocked before it began is no
+/// failure.
+fn count_failures_in_a_row(swarm: &mut Swarm, status: IdeaStatus, began: bool) {
+    let blocked = status == IdeaStatus::Blocked && began;
+    if blocked || matches!(status, IdeaStatus::Failed | IdeaStatus::Timeout) {
         swarm.failures_in_a_row += 1;
     } else if status == IdeaStatus::Done {
         swarm.failures_in_a_row = 0;

@@ -3,7 +3,7 @@
 pub(super) mod end;
 
 use super::idea::audit;
-use super::{baseline, memory, provider, records, redirect, setup};
+use super::{baseline, blame, memory, provider, records, redirect, setup};
 use crate::domain::event::{
     AttemptMoved, AttemptSealed, EndingAsked, GateFailed, GatePassed, GateStarted, IdeaClaimed,
     IterationJudged, IterationStarted, MessageQueued, RunEnded, RunStarted, SignalSeen, TaskSet,
@@ -93,6 +93,8 @@ fn begin_attempt(claimed: &IdeaClaimed, kept: Option<Box<Kept>>, at: Timestamp) 
         left: None,
         without_change: 0,
         fingerprint: None,
+        doubt: None,
+        awaits_target: false,
         same_failures: 0,
         pre_start: None,
         returns: 0,
@@ -181,6 +183,8 @@ pub(super) fn start_iteration(state: &mut State, at: Timestamp, started: &Iterat
         attempt.setup = None;
         attempt.gate_next = 0;
         attempt.lost_runs = 0;
+        attempt.doubt = None;
+        attempt.awaits_target = false;
         // A person's words are a reason to try again.
         if !attempt.messages.is_empty() {
             attempt.without_change = 0;
@@ -230,6 +234,7 @@ pub(super) fn end_run(state: &mut State, at: Timestamp, ended: &RunEnded) {
     let RunEnded { run, end } = ended;
     let profile = state.profile_of_run(run).cloned();
     records::owe(state, at, run, end);
+    blame::end_run(state, ended);
     provider::run_over(state, at, run, end);
     with_run(state, run, |attempt| {
         attempt.run = None;
@@ -378,6 +383,8 @@ pub(super) fn pass_gate(state: &mut State, passed: &GatePassed) {
     records::pass_gate(state, &passed.agent);
     with_attempt(state, &passed.agent, |attempt| {
         attempt.gate_next = passed.index + 1;
+        attempt.doubt = None;
+        attempt.awaits_target = false;
     });
 }
 
@@ -388,6 +395,8 @@ pub(super) fn fail_gate(state: &mut State, failed: &GateFailed) {
         attempt.same_failures = attempt.failures_with(&failed.feedback, fingerprint);
         attempt.fingerprint.clone_from(&failed.fingerprint);
         attempt.feedback = Some(failed.feedback.clone());
+        attempt.doubt = None;
+        attempt.awaits_target = false;
     });
 }
 

@@ -1,0 +1,73 @@
+//! Decides whether failed work is charged for a failed check.
+//!
+//! Invariant: where the untouched target must pass before work begins, a failed quality command is
+//! charged only after it has passed elsewhere in a run that began later, so that a database that
+//! is gone or a full table is nobody's fault. While the target fails as well, nothing is charged:
+//! the command runs again when the target passes. This is the only place that decides it; the gate
+//! and the merge queue ask.
+
+use super::decision::{Plan, shorten};
+use crate::domain::event::BaselineDoubted;
+use crate::domain::ids::RunId;
+use crate::domain::observation::RunEnd;
+use crate::domain::state::State;
+use crate::domain::state::blame::Doubt;
+
+/// A command that takes longer is not repeated before its work is charged, in milliseconds.
+const LONG_MS: i64 = 120_000;
+
+/// Who is to blame for a failed quality command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Blame {
+    /// The work.
+    Work,
+    /// Nobody knows yet.
+    InDoubt,
+    /// Nobody: the untouched target fails as well, or did so while the command ran.
+    Nobody,
+}
+
+/// Who is to blame for this failed run, given what is in doubt about the work already.
+pub(super) fn judge(state: &State, before: Option<&Doubt>, command: &str, run: &RunId) -> Blame {
+    if !state.requires_baseline() {
+        return Blame::Work;
+    }
+    if state.is_target_down() || run.number() <= state.swarm.baseline.restored {
+        return Blame::Nobody;
+    }
+    let same = before.filter(|doubt| doubt.command == command && doubt.run != *run);
+    match same {
+        Some(doubt) if state.has_passed_since(command, &doubt.run) => Blame::Work,
+        _ => Blame::InDoubt,
+    }
+}
+
+/// The doubt that a failed run leaves. `known` is the fingerprint of the last failure that was
+/// charged: one that is the same again need not be repeated.
+pub(super) fn doubt(
+    command: &str,
+    run: &RunId,
+    how: &str,
+    end: &RunEnd,
+    known: Option<&str>,
+) -> Doubt {
+    let same = end.fingerprint.is_some() && end.fingerprint.as_deref() == known;
+    Doubt {
+        command: command.to_owned(),
+        run: run.clone(),
+        how: shorten(how),
+        fingerprint: end.fingerprint.clone(),
+        output: end.last_words.as_deref().map(shorten),
+        repeat: !same && end.duration_ms < LONG_MS,
+    }
+}
+
+/// Has the untouched target checked once more, if a failed check waits for it.
+pub(super) fn doubt_target(plan: &mut Plan<'_>) {
+    let state = plan.state;
+    let baseline = &state.swarm.baseline;
+    let is_due = baseline.doubted || baseline.checking.is_some() || baseline.failed.is_some();
+    if !is_due && state.is_check_in_doubt() {
+        plan.emit(BaselineDoubted {});
+    }
+}

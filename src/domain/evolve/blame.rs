@@ -1,0 +1,67 @@
+//! Folds what is known about failed checks whose cause is in doubt.
+
+use super::attempt::with_attempt;
+use super::merge::with_entry;
+use crate::domain::effect::Purpose;
+use crate::domain::event::{GateDoubted, GateExcused, RunEnded, VerifyDoubted};
+use crate::domain::observation::RunEndKind;
+use crate::domain::state::State;
+
+/// Remembers which run of a quality command passed last.
+pub(super) fn end_run(state: &mut State, ended: &RunEnded) {
+    let passed = ended.end.how == RunEndKind::Exited { code: 0 };
+    if !passed || !state.requires_baseline() {
+        return;
+    }
+    let Some((_, purpose)) = state.run_effect(&ended.run) else {
+        return;
+    };
+    let command = match purpose {
+        Purpose::Gate { command, .. }
+        | Purpose::Verify { command, .. }
+        | Purpose::Baseline { command, .. } => command.clone(),
+        Purpose::Iteration { .. }
+        | Purpose::Setup { .. }
+        | Purpose::Hook { .. }
+        | Purpose::Synthesis { .. }
+        | Purpose::Replay { .. } => return,
+    };
+    let number = state.swarm.baseline.commands.entry(command).or_default();
+    *number = ended.run.number().max(*number);
+}
+
+pub(super) fn doubt_gate(state: &mut State, doubted: &GateDoubted) {
+    with_attempt(state, &doubted.agent, |attempt| {
+        attempt.doubt = Some(Box::new(doubted.doubt.clone()));
+        attempt.awaits_target = false;
+    });
+}
+
+pub(super) fn excuse_gate(state: &mut State, excused: &GateExcused) {
+    with_attempt(state, &excused.agent, |attempt| {
+        attempt.doubt = None;
+        attempt.awaits_target = true;
+    });
+}
+
+pub(super) fn doubt_verify(state: &mut State, doubted: &VerifyDoubted) {
+    with_entry(state, &doubted.id, |entry| {
+        entry.doubt = Some(Box::new(doubted.doubt.clone()));
+    });
+}
+
+/// The untouched target must pass once more.
+pub(super) fn doubt_target(state: &mut State) {
+    state.swarm.baseline.green = false;
+    state.swarm.baseline.doubted = true;
+}
+
+/// The untouched target fails as well: no work is to blame for what failed meanwhile.
+pub(super) fn excuse_all(state: &mut State) {
+    for attempt in state.agents.values_mut() {
+        attempt.awaits_target |= attempt.doubt.take().is_some();
+    }
+    for entry in &mut state.queue {
+        entry.doubt = None;
+    }
+}

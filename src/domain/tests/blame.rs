@@ -1,0 +1,315 @@
+//! Failed checks are charged to an idea only if the command has passed elsewhere since.
+
+use crate::domain::effect::{Effect, Purpose};
+use crate::domain::ids::RunId;
+use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
+use crate::domain::outcome::{BaselineReady, TreeSetup};
+use crate::domain::settings::{BaselineMode, Settings};
+use crate::domain::state::IdeaStatus;
+use crate::domain::testkit::scenario::exit;
+use crate::domain::testkit::{Scenario, agent, oid, outcomes};
+use crate::domain::{command::Command, observation::RunEnd};
+use crate::view::{self, Rest};
+
+fn required(settings: &mut Settings) {
+    settings.baseline = BaselineMode::Require;
+    settings.max_parallel = 3;
+}
+
+fn target() -> BaselineReady {
+    BaselineReady {
+        commit: oid(1),
+        warm: false,
+        setup: TreeSetup::default(),
+    }
+}
+
+/// `count` ideas are at work on a target that has passed.
+fn at_work(count: usize) -> Scenario {
+    let mut s = Scenario::with(required);
+    for number in 1..=count {
+        s.add(&format!("idea {number}"));
+    }
+    s.answer("prepareBaseline", target()).check(exit(0));
+    for _ in 0..count {
+        s.answer("prepareWorktree", outcomes::prepared());
+    }
+    s
+}
+
+/// The agent says COMPLETE, and its work is checked.
+fn completes(s: &mut Scenario, number: u64) {
+    s.completes(&agent(number)).goes_well("seal");
+    assert!(check_of(s, number).is_some(), "its check has not begun");
+}
+
+/// The check of the agent's work that runs.
+fn check_of(s: &Scenario, number: u64) -> Option<RunId> {
+    s.attempt(number).run.clone().filter(|run| {
+        let effect = s.state.run_effect(run);
+        matches!(effect, Some((_, Purpose::Gate { .. })))
+    })
+}
+
+/// The check of the agent's work ends.
+fn checked(s: &mut Scenario, number: u64, code: i32) {
+    let run = check_of(s, number).expect("its check does not run");
+    s.run_ends(&run, exit(code));
+}
+
+/// The check of the agent's work fails after this many milliseconds, with this fingerprint.
+fn fails_after(s: &mut Scenario, number: u64, millis: i64, fingerprint: &str) {
+    let run = check_of(s, number).expect("its check does not run");
+    let (effect, _) = s.state.run_effect(&run).unwrap();
+    let end = RunEnd {
+        duration_ms: millis,
+        fingerprint: Some(fingerprint.to_owned()),
+        ..RunEnd::new(exit(1))
+    };
+    s.run_over(effect, end);
+}
+
+/// The untouched target is checked out, and its check ends.
+fn target_is(s: &mut Scenario, code: i32) {
+    s.answer("prepareBaseline", target());
+    let run = s.state.swarm.baseline.checking.clone().unwrap().run;
+    s.run_ends(&run.unwrap(), exit(code));
+}
+
+fn is_sent_back(s: &Scenario, number: u64) -> bool {
+    s.attempt(number).feedback.is_some() && s.attempt(number).iteration == 2
+}
+
+fn is_uncharged(s: &Scenario, number: u64) -> bool {
+    let attempt = s.attempt(number);
+    attempt.phase == AttemptPhase::Gating
+        && attempt.iteration == 1
+        && attempt.feedback.is_none()
+        && attempt.same_failures == 0
+}
+
+fn asks_for_target(s: &Scenario) -> bool {
+    s.state.outbox.values().any(Effect::is_baseline)
+}
+
+#[test]
+fn a_failed_check_is_charged_once_the_target_has_passed_and_it_failed_again() {
+    let mut s = at_work(1);
+    completes(&mut s, 1);
+    checked(&mut s, 1, 1);
+    assert!(is_uncharged(&s, 1) && check_of(&s, 1).is_none());
+    target_is(&mut s, 0);
+    assert!(is_uncharged(&s, 1));
+    checked(&mut s, 1, 1);
+    assert!(is_sent_back(&s, 1));
+}
+
+#[test]
+fn a_check_that_passes_when_it_is_repeated_charges_nobody() {
+    let mut s = at_work(1);
+    completes(&mut s, 1);
+    checked(&mut s, 1, 1);
+    target_is(&mut s, 0);
+    checked(&mut s, 1, 0);
+    s.all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+    let charged = s.log.iter().any(|(_, event)| event.kind() == "gateFailed");
+    assert!(!charged);
+}
+
+#[test]
+fn while_the_target_fails_as_well_nobody_is_charged_and_all_goes_on_by_itself() {
+    let mut s = at_work(3);
+    for number in 1..=3 {
+        completes(&mut s, number);
+        checked(&mut s, number, 1);
+    }
+    for _ in 0..6 {
+        target_is(&mut s, 1);
+        assert!((1..=3).all(|number| is_uncharged(&s, number)));
+        assert!(s.state.outbox.is_empty(), "nothing runs in vain");
+        assert_eq!(view::rest(&s.state), Rest::NeedsPerson);
+        let need = &view::needs_you(&s.state)[0];
+        assert!(
+            need.message
+                .contains("the checks of idea-001, idea-002, idea-003 wait")
+        );
+        s.wait_for_deadline();
+    }
+    target_is(&mut s, 0);
+    for number in 1..=3 {
+        checked(&mut s, number, 0);
+    }
+    s.all_goes_well();
+    assert_eq!(s.state.ideas.count(IdeaStatus::Done), 3);
+    assert_eq!(s.state.swarm.failures_in_a_row, 0);
+}
+
+#[test]
+fn a_check_that_began_before_the_target_passed_again_charges_nobody() {
+    let mut s = at_work(2);
+    completes(&mut s, 2);
+    completes(&mut s, 1);
+    checked(&mut s, 1, 1);
+    target_is(&mut s, 1);
+    s.wait_for_deadline();
+    target_is(&mut s, 0);
+    // It ran all the while.
+    checked(&mut s, 2, 1);
+    assert!(is_uncharged(&s, 2));
+    assert!(check_of(&s, 2).is_some(), "it runs again at once");
+}
+
+#[test]
+fn a_check_that_ends_while_the_target_is_known_to_fail_waits_for_it() {
+    let mut s = at_work(2);
+    completes(&mut s, 1);
+    completes(&mut s, 2);
+    checked(&mut s, 1, 1);
+    target_is(&mut s, 1);
+    checked(&mut s, 2, 1);
+    assert!(is_uncharged(&s, 2) && check_of(&s, 2).is_none());
+}
+
+#[test]
+fn that_the_command_passed_on_the_work_of_another_idea_is_proof_enough() {
+    let mut s = at_work(2);
+    completes(&mut s, 1);
+    completes(&mut s, 2);
+    checked(&mut s, 2, 0);
+    checked(&mut s, 1, 1);
+    let second = check_of(&s, 1).expect("no check of the target is needed first");
+    s.run_ends(&second, exit(1));
+    assert!(is_sent_back(&s, 1));
+}
+
+#[test]
+fn that_the_command_passed_before_proves_nothing() {
+    let mut s = at_work(2);
+    completes(&mut s, 2);
+    completes(&mut s, 1);
+    checked(&mut s, 2, 0);
+    checked(&mut s, 1, 1);
+    assert!(check_of(&s, 1).is_none() && s.attempt(1).doubt.is_some());
+}
+
+#[test]
+fn a_long_check_is_not_repeated_before_it_is_charged() {
+    let mut s = at_work(1);
+    completes(&mut s, 1);
+    fails_after(&mut s, 1, 121_000, "a");
+    target_is(&mut s, 0);
+    assert!(is_sent_back(&s, 1));
+}
+
+#[test]
+fn the_same_failure_as_before_is_not_repeated_before_it_is_charged() {
+    let mut s = at_work(1);
+    completes(&mut s, 1);
+    fails_after(&mut s, 1, 1_000, "a");
+    target_is(&mut s, 0);
+    fails_after(&mut s, 1, 1_000, "a");
+    assert!(is_sent_back(&s, 1));
+    completes(&mut s, 1);
+    fails_after(&mut s, 1, 1_000, "a");
+    target_is(&mut s, 0);
+    assert_eq!(s.attempt(1).iteration, 3);
+}
+
+#[test]
+fn a_merged_tree_that_fails_goes_back_only_after_the_target_passed_and_it_failed_again() {
+    let mut s = at_work(1);
+    completes(&mut s, 1);
+    checked(&mut s, 1, 0);
+    s.answer("buildMerge", outcomes::built(5, 1))
+        .goes_well("prepareVerify");
+    s.check(exit(1));
+    assert_eq!(s.entry(1).phase, MergePhase::Queued);
+    assert!(s.pending("buildMerge").is_none(), "it waits");
+    target_is(&mut s, 0);
+    s.answer("buildMerge", outcomes::built(5, 1))
+        .goes_well("prepareVerify");
+    s.check(exit(1));
+    assert!(s.state.queue.is_empty(), "it went back to its agent");
+    assert_eq!(s.attempt(1).returns, 1);
+}
+
+#[test]
+fn a_merged_tree_that_fails_while_the_target_does_stays_in_the_queue() {
+    let mut s = at_work(1);
+    completes(&mut s, 1);
+    checked(&mut s, 1, 0);
+    s.answer("buildMerge", outcomes::built(5, 1))
+        .goes_well("prepareVerify");
+    s.check(exit(1));
+    target_is(&mut s, 1);
+    assert_eq!(s.attempt(1).returns, 0);
+    s.wait_for_deadline();
+    target_is(&mut s, 0);
+    s.all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+}
+
+#[test]
+fn work_that_is_in_doubt_stops_no_landing() {
+    let mut s = at_work(2);
+    completes(&mut s, 1);
+    completes(&mut s, 2);
+    checked(&mut s, 1, 1);
+    target_is(&mut s, 0);
+    checked(&mut s, 2, 0);
+    for effect in ["buildMerge", "prepareVerify", "verify", "land"] {
+        s.goes_well(effect);
+    }
+    assert_eq!(s.idea(2).status, IdeaStatus::Done);
+}
+
+#[test]
+fn a_doubt_outlives_a_kill_and_a_pause() {
+    let mut s = at_work(1);
+    completes(&mut s, 1);
+    checked(&mut s, 1, 1);
+    s.restart().command(Command::Pause { reason: None });
+    if asks_for_target(&s) {
+        s.answer("prepareBaseline", target());
+    }
+    assert_eq!(s.state.swarm.phase, SwarmPhase::Paused);
+    assert!(is_uncharged(&s, 1));
+    s.command(Command::Resume);
+    target_is(&mut s, 0);
+    checked(&mut s, 1, 1);
+    assert!(is_sent_back(&s, 1));
+}
+
+#[test]
+fn a_message_to_the_agent_ends_the_wait() {
+    let mut s = at_work(1);
+    completes(&mut s, 1);
+    checked(&mut s, 1, 1);
+    target_is(&mut s, 1);
+    s.command(Command::SayToAgent {
+        id: agent(1),
+        text: "never mind".into(),
+    });
+    assert_eq!(s.attempt(1).iteration, 2);
+    assert!(s.attempt(1).doubt.is_none() && !s.attempt(1).awaits_target);
+}
+
+#[test]
+fn without_a_required_baseline_a_failed_check_is_charged_at_once() {
+    for mode in [BaselineMode::Warn, BaselineMode::Off] {
+        let mut s = Scenario::with(|settings| settings.baseline = mode);
+        s.add("one").well_until("gate");
+        checked(&mut s, 1, 1);
+        assert_eq!(s.attempt(1).iteration, 2, "{mode:?}");
+    }
+}
+
+#[test]
+fn another_command_in_the_configuration_ends_the_doubt_about_the_old_one() {
+    let mut s = at_work(1);
+    completes(&mut s, 1);
+    checked(&mut s, 1, 1);
+    s.load(|settings| settings.quality_commands = vec!["lint".into()]);
+    assert!(check_of(&s, 1).is_some(), "the new command is run");
+}

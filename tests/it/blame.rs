@@ -1,0 +1,127 @@
+//! Something outside the work breaks while ideas are checked: no idea is charged for it.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use crate::harness::Sandbox;
+
+/// What the check needs besides the work: a database, say.
+fn service(sandbox: &Sandbox) -> PathBuf {
+    sandbox.path("out/service")
+}
+
+fn configure(sandbox: &Sandbox, check: &str) {
+    sandbox.configure(&json!({
+        "agents": {"maxParallel": 3},
+        "qualityCommands": [check],
+        "checks": {"baseline": "require"},
+    }));
+}
+
+fn count(sandbox: &Sandbox, kind: &str) -> usize {
+    sandbox.logged(kind).len()
+}
+
+/// Waits until an agent that holds is there.
+fn wait_for_hold(sandbox: &Sandbox, name: &str) {
+    let here = sandbox.path(&format!("out/{name}.here"));
+    sandbox.wait_for(name, || here.exists().then_some(()));
+}
+
+fn let_go(sandbox: &Sandbox, name: &str) {
+    fs::write(sandbox.path(&format!("out/{name}.go")), "").unwrap();
+}
+
+#[test]
+fn a_service_that_goes_away_charges_no_idea_and_all_land_once_it_is_back() {
+    let sandbox = Sandbox::ready();
+    let service = service(&sandbox);
+    fs::write(&service, "").unwrap();
+    let check = format!(
+        "test -e '{}' || {{ echo connection refused >&2; exit 1; }}",
+        service.display()
+    );
+    configure(&sandbox, &check);
+    let daemon = sandbox.start();
+    let ideas: Vec<String> = (0..3)
+        .map(|_| sandbox.idea("write $SWARM_IDEA_ID.txt x; hold $SWARM_IDEA_ID; say COMPLETE"))
+        .collect();
+    for idea in &ideas {
+        wait_for_hold(&sandbox, idea);
+    }
+    fs::remove_file(&service).unwrap();
+    for idea in &ideas {
+        let_go(&sandbox, idea);
+    }
+    sandbox.wait_needs_you("target");
+    let need = sandbox.status()["needsYou"][0]["message"].clone();
+    assert!(
+        need.as_str().unwrap().contains("connection refused"),
+        "{need}"
+    );
+    // Nobody knows of the outage but the log.
+    daemon.kill();
+    drop(daemon);
+    let daemon = sandbox.start();
+    fs::write(&service, "").unwrap();
+    sandbox.swarm(&["resume"]).ok();
+    for idea in &ideas {
+        sandbox.wait_idea(idea, "done");
+    }
+    assert_eq!(
+        count(&sandbox, "iterationStarted"),
+        3,
+        "each was paid for once"
+    );
+    assert_eq!(count(&sandbox, "gateFailed"), 0);
+    daemon.stop();
+}
+
+#[test]
+fn a_check_that_fails_now_and_then_costs_no_iteration() {
+    let sandbox = Sandbox::ready();
+    let once = sandbox.path("out/once");
+    let once = once.display();
+    configure(&sandbox, &format!("! rm '{once}' 2>/dev/null"));
+    let daemon = sandbox.start();
+    let idea = sandbox.idea(&format!("write a.txt x; : >'{once}'; say COMPLETE"));
+    sandbox.wait_idea(&idea, "done");
+    assert_eq!(count(&sandbox, "gateDoubted"), 1);
+    assert_eq!(count(&sandbox, "iterationStarted"), 1);
+    daemon.stop();
+}
+
+#[test]
+fn work_that_breaks_the_check_by_itself_goes_back_to_its_agent() {
+    let sandbox = Sandbox::ready();
+    configure(&sandbox, "test ! -e broken.txt");
+    let daemon = sandbox.start();
+    let idea = sandbox.idea(
+        "if iteration 1; then write broken.txt x; else rm broken.txt; write a.txt x; fi; say \
+        COMPLETE",
+    );
+    sandbox.wait_idea(&idea, "done");
+    assert_eq!(count(&sandbox, "iterationStarted"), 2);
+    assert_eq!(count(&sandbox, "gateFailed"), 1);
+    daemon.stop();
+}
+
+#[test]
+fn a_check_that_fails_only_on_the_merged_tree_for_a_moment_sends_no_work_back() {
+    let sandbox = Sandbox::ready();
+    let once = sandbox.path("out/once");
+    let once = once.display();
+    // The first run on a tree that has the file passes, the second fails, later ones pass.
+    let check =
+        format!("test ! -e a.txt || {{ echo x >>'{once}'; test \"$(wc -l <'{once}')\" -ne 2; }}");
+    configure(&sandbox, &check);
+    let daemon = sandbox.start();
+    let idea = sandbox.idea("write a.txt x; say COMPLETE");
+    sandbox.wait_idea(&idea, "done");
+    assert_eq!(count(&sandbox, "verifyDoubted"), 1);
+    assert_eq!(count(&sandbox, "mergeReturned"), 0);
+    assert_eq!(count(&sandbox, "iterationStarted"), 1);
+    daemon.stop();
+}
