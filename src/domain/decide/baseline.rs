@@ -58,8 +58,8 @@ pub(super) fn check(plan: &mut Plan<'_>, settings: &Settings) {
     }
 }
 
-/// Whether a merge or a failed check waits for it, an idea would begin after it with a free slot, or ideas
-/// have begun that need not wait for it.
+/// Whether a merge or a failed check waits for the result, an idea would begin after it with a free
+/// slot, or ideas have begun that need not wait for it.
 fn is_needed(state: &State, settings: &Settings) -> bool {
     let mut ideas = state.ideas.open();
     let ready = ideas.any(|(_, idea)| scheduling::is_ready(state, idea));

@@ -6,6 +6,7 @@ use crate::domain::effect::Purpose;
 use crate::domain::event::{GateDoubted, GateExcused, RunEnded, VerifyDoubted};
 use crate::domain::observation::RunEndKind;
 use crate::domain::state::State;
+use crate::domain::state::blame::Uncharged;
 
 /// Remembers which run of a quality command passed last.
 pub(super) fn end_run(state: &mut State, ended: &RunEnded) {
@@ -32,15 +33,13 @@ pub(super) fn end_run(state: &mut State, ended: &RunEnded) {
 
 pub(super) fn doubt_gate(state: &mut State, doubted: &GateDoubted) {
     with_attempt(state, &doubted.agent, |attempt| {
-        attempt.doubt = Some(Box::new(doubted.doubt.clone()));
-        attempt.awaits_target = false;
+        attempt.uncharged = Some(Box::new(Uncharged::InDoubt(doubted.doubt.clone())));
     });
 }
 
 pub(super) fn excuse_gate(state: &mut State, excused: &GateExcused) {
     with_attempt(state, &excused.agent, |attempt| {
-        attempt.doubt = None;
-        attempt.awaits_target = true;
+        attempt.uncharged = Some(Box::new(Uncharged::Excused));
     });
 }
 
@@ -59,7 +58,9 @@ pub(super) fn doubt_target(state: &mut State) {
 /// The untouched target fails as well: no work is to blame for what failed meanwhile.
 pub(super) fn excuse_all(state: &mut State) {
     for attempt in state.agents.values_mut() {
-        attempt.awaits_target |= attempt.doubt.take().is_some();
+        if let Some(uncharged) = &mut attempt.uncharged {
+            **uncharged = Uncharged::Excused;
+        }
     }
     for entry in &mut state.queue {
         entry.doubt = None;

@@ -14,7 +14,7 @@ use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::memory::MemoryUse;
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::session::{Session, SessionId};
-use crate::domain::state::blame::Doubt;
+use crate::domain::state::blame::Uncharged;
 use crate::domain::state::message::Message;
 use crate::domain::state::redirect::Redirect;
 use crate::domain::state::setup::SetupDue;
@@ -203,12 +203,9 @@ pub struct Attempt {
     /// Digest of that command's output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
-    /// The failed quality command that it is not charged for yet.
+    /// Its failed check that it is not charged for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub doubt: Option<Box<Doubt>>,
-    /// Whether its last failed check is nobody's fault, so that it waits until the target passes.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub awaits_target: bool,
+    pub uncharged: Option<Box<Uncharged>>,
     /// How often in a row it failed with that output.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub same_failures: u32,

@@ -32,6 +32,30 @@ pub struct Doubt {
     pub repeat: bool,
 }
 
+/// A failed check in an agent's worktree that the work is not charged for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Uncharged {
+    /// Nobody knows yet whether the work is to blame.
+    InDoubt(Doubt),
+    /// The untouched target failed, too: the command runs again when the target passes.
+    Excused,
+}
+
+impl Attempt {
+    /// The failed check that it is not charged for yet.
+    pub fn doubt(&self) -> Option<&Doubt> {
+        match self.uncharged.as_deref()? {
+            Uncharged::InDoubt(doubt) => Some(doubt),
+            Uncharged::Excused => None,
+        }
+    }
+
+    fn is_excused(&self) -> bool {
+        self.uncharged.as_deref() == Some(&Uncharged::Excused)
+    }
+}
+
 impl State {
     /// Whether the command has passed on some tree in a run that began after this one.
     pub fn has_passed_since(&self, command: &str, run: &RunId) -> bool {
@@ -54,7 +78,7 @@ impl State {
 
     /// The doubt about the next quality command of an attempt.
     pub fn doubt_of<'a>(&self, attempt: &'a Attempt) -> Option<&'a Doubt> {
-        let doubt = attempt.doubt.as_deref()?;
+        let doubt = attempt.doubt()?;
         let next = self
             .settings
             .as_deref()?
@@ -76,7 +100,7 @@ impl State {
         };
         at_check
             && self.requires_baseline()
-            && ((attempt.awaits_target && self.is_target_down()) || in_doubt())
+            && ((attempt.is_excused() && self.is_target_down()) || in_doubt())
     }
 
     /// Whether a failed check is judged only after the untouched target has been checked.

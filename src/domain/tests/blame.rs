@@ -190,7 +190,7 @@ fn that_the_command_passed_before_proves_nothing() {
     completes(&mut s, 1);
     checked(&mut s, 2, 0);
     checked(&mut s, 1, 1);
-    assert!(check_of(&s, 1).is_none() && s.attempt(1).doubt.is_some());
+    assert!(check_of(&s, 1).is_none() && s.attempt(1).doubt().is_some());
 }
 
 #[test]
@@ -292,7 +292,7 @@ fn a_message_to_the_agent_ends_the_wait() {
         text: "never mind".into(),
     });
     assert_eq!(s.attempt(1).iteration, 2);
-    assert!(s.attempt(1).doubt.is_none() && !s.attempt(1).awaits_target);
+    assert_eq!(s.attempt(1).uncharged, None);
 }
 
 #[test]

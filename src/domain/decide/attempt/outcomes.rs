@@ -315,7 +315,7 @@ fn gate_red(
     command: CheckCommand<'_>,
     doubt: Doubt,
 ) {
-    let before = attempt.doubt.as_deref();
+    let before = attempt.doubt();
     let judged = match command.kind {
         CommandKind::Setup => Blame::Work,
         CommandKind::Quality => blame::judge(plan.state, before, command.command, &doubt.run),

@@ -64,8 +64,8 @@ pub(super) fn claim(state: &mut State, at: Timestamp, claimed: &IdeaClaimed) {
 
 /// An attempt at its beginning, with what an earlier one left.
 fn begin_attempt(claimed: &IdeaClaimed, kept: Option<Box<Kept>>, at: Timestamp) -> Attempt {
-    let session = provider::taken_up(kept.as_deref(), &claimed.profile);
     Attempt {
+        session: provider::taken_up(kept.as_deref(), &claimed.profile),
         idea: claimed.id.clone(),
         number: claimed.attempt,
         profile: claimed.profile.clone(),
@@ -93,8 +93,7 @@ fn begin_attempt(claimed: &IdeaClaimed, kept: Option<Box<Kept>>, at: Timestamp) 
         left: None,
         without_change: 0,
         fingerprint: None,
-        doubt: None,
-        awaits_target: false,
+        uncharged: None,
         same_failures: 0,
         pre_start: None,
         returns: 0,
@@ -116,7 +115,6 @@ fn begin_attempt(claimed: &IdeaClaimed, kept: Option<Box<Kept>>, at: Timestamp) 
         iteration_at: None,
         before_review: 0,
         spent_ms: 0,
-        session,
         own_session: None,
         used: Spent::default(),
         using: None,
@@ -183,8 +181,7 @@ pub(super) fn start_iteration(state: &mut State, at: Timestamp, started: &Iterat
         attempt.setup = None;
         attempt.gate_next = 0;
         attempt.lost_runs = 0;
-        attempt.doubt = None;
-        attempt.awaits_target = false;
+        attempt.uncharged = None;
         // A person's words are a reason to try again.
         if !attempt.messages.is_empty() {
             attempt.without_change = 0;
@@ -383,8 +380,7 @@ pub(super) fn pass_gate(state: &mut State, passed: &GatePassed) {
     records::pass_gate(state, &passed.agent);
     with_attempt(state, &passed.agent, |attempt| {
         attempt.gate_next = passed.index + 1;
-        attempt.doubt = None;
-        attempt.awaits_target = false;
+        attempt.uncharged = None;
     });
 }
 
@@ -395,8 +391,7 @@ pub(super) fn fail_gate(state: &mut State, failed: &GateFailed) {
         attempt.same_failures = attempt.failures_with(&failed.feedback, fingerprint);
         attempt.fingerprint.clone_from(&failed.fingerprint);
         attempt.feedback = Some(failed.feedback.clone());
-        attempt.doubt = None;
-        attempt.awaits_target = false;
+        attempt.uncharged = None;
     });
 }
 
