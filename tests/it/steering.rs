@@ -241,6 +241,22 @@ fn what_an_agent_quotes_from_its_prompt_is_no_signal() {
 }
 
 #[test]
+fn a_signal_within_a_sentence_ends_nothing() {
+    let sandbox = Sandbox::ready();
+    // With a variable in the tags, so that what it prints is no quote of its prompt.
+    let id = sandbox.idea(
+        "tag=swarm; if iteration 1; then write a.txt half; commit; \
+        echo \"I will not print <$tag>COMPLETE</$tag> yet; if I had no key, I would say \
+        <$tag>BLOCKED:no key</$tag>, but I do.\"; \
+        else write a.txt whole; commit; echo \"Done. <$tag>COMPLETE</$tag>\"; fi",
+    );
+    assert_eq!(sandbox.run_until_idle(), 0);
+    assert_eq!(sandbox.idea_status(&id), "done", "{}", sandbox.show(&id));
+    assert_eq!(sandbox.notes("runs").len(), 2);
+    assert_eq!(sandbox.logged("signalSeen").len(), 1);
+}
+
+#[test]
 fn a_signal_in_pieces_counts_once() {
     let sandbox = Sandbox::ready();
     sandbox.idea(

@@ -4,7 +4,7 @@
 //! Invariant: always reads from the beginning of the file, so that a signal has the same offset for
 //! every reader, and repeated signals are recognised by it. The number of events is bounded: of
 //! each reading the last status word, progress and usage, and at most [`LEARNINGS`] learnings a
-//! run.
+//! run. So is the log of what was not followed.
 
 use std::io;
 use std::path::PathBuf;
@@ -19,12 +19,16 @@ use crate::process::{OutputFollower, PIECE};
 /// Most learnings reported of one run.
 const LEARNINGS: usize = 200;
 
+/// Most signals of one run that are logged because they are not followed.
+const IGNORED: usize = 50;
+
 /// Reads the output of one run.
 pub(crate) struct AgentOutputReader {
     follower: OutputFollower,
     reader: Box<dyn OutputReader + Send>,
     scanner: Scanner,
     learnings: usize,
+    ignored: usize,
     run: String,
 }
 
@@ -53,6 +57,7 @@ impl AgentOutputReader {
             reader,
             scanner: Scanner::new(prompt),
             learnings: 0,
+            ignored: 0,
             run: run.to_owned(),
         }
     }
@@ -107,14 +112,24 @@ impl AgentOutputReader {
                     }
                 }
                 Item::Signal(word) => batch.word = Some((offset, word)),
-                Item::Unknown { text } => {
-                    tracing::info!(run = %self.run, offset, %text, "unknown signal ignored");
-                }
-                Item::Malformed { text, why } => {
-                    tracing::info!(run = %self.run, offset, %text, %why, "malformed signal \
-                        ignored");
-                }
+                Item::Mentioned(kind) => self.ignore(|run| {
+                    tracing::info!(run, offset, %kind, "signal within a sentence ignored");
+                }),
+                Item::Unknown { text } => self.ignore(|run| {
+                    tracing::info!(run, offset, %text, "unknown signal ignored");
+                }),
+                Item::Malformed { text, why } => self.ignore(|run| {
+                    tracing::info!(run, offset, %text, %why, "malformed signal ignored");
+                }),
             }
+        }
+    }
+
+    /// Logs one that is not followed, unless this run had too many.
+    fn ignore(&mut self, log: impl FnOnce(&str)) {
+        self.ignored += 1;
+        if self.ignored <= IGNORED {
+            log(&self.run);
         }
     }
 }

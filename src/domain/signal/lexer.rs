@@ -5,12 +5,15 @@
 //! [`MAX_BODY`] bytes are held; each byte is searched once. An opening tag ends an unclosed one
 //! before it, so that prose that mentions `<swarm>` never swallows the next signal.
 
+use memchr::memchr;
+
 use super::MAX_PAYLOAD;
 
-const OPEN: &[u8] = b"<swarm>";
-const CLOSE: &[u8] = b"</swarm>";
+pub(super) const OPEN: &[u8] = b"<swarm>";
+pub(super) const CLOSE: &[u8] = b"</swarm>";
 
-/// Bytes before and after a signal, on its line, that are compared to detect a quote.
+/// Bytes before and after a signal, on its line, that are compared to detect a quote, and that tell
+/// whether it stands within a sentence.
 const CONTEXT: usize = 16;
 
 /// Longest text between tags: a payload and its type.
@@ -112,7 +115,7 @@ impl Lexer {
     /// Finds the next tag at or after `searched`.
     fn next(&self, ended: bool) -> Next {
         let mut from = self.searched;
-        while let Some(step) = self.held[from..].iter().position(|byte| *byte == b'<') {
+        while let Some(step) = memchr(b'<', &self.held[from..]) {
             let at = from + step;
             let rest = &self.held[at..];
             if rest.starts_with(OPEN) {

@@ -3,10 +3,12 @@
 //!
 //! Invariant: the same bytes give the same findings however they are split over calls to
 //! [`Scanner::push`]; memory is bounded; a signal quoted from the agent's own prompt is never
-//! reported. A scanner starts at byte 0, so its offsets identify findings: after a restart the
-//! whole text is scanned again, and known offsets are skipped.
+//! reported, and one within a sentence is only a mention. A scanner starts at byte 0, so its
+//! offsets identify findings: after a restart the whole text is scanned again, and known offsets
+//! are skipped.
 
 mod lexer;
+mod place;
 mod quotes;
 
 use std::fmt;
@@ -72,12 +74,14 @@ pub struct Found {
     pub item: Item,
 }
 
-/// A signal, or text that looks like one, which is logged and otherwise ignored.
+/// A signal, or text that looks like one or mentions one, which is logged and otherwise ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Item {
     /// A valid signal.
     Signal(Signal),
+    /// Would be a signal, but stands within a sentence, so that it is only spoken of.
+    Mentioned(SignalKind),
     /// Well-formed, but of an unknown type.
     Unknown {
         /// The text in the tags, shortened, control characters neutralised, secrets redacted.
@@ -193,7 +197,7 @@ impl Scanner {
     }
 
     /// Scans the next bytes of the output. A signal is reported once it is clear whether it is a
-    /// quote: after 16 more bytes, the end of its line, or [`Scanner::finish`].
+    /// quote or a mention: after 16 more bytes, the end of its line, or [`Scanner::finish`].
     pub fn push(&mut self, bytes: &[u8]) -> Vec<Found> {
         let mut found = Vec::new();
         let quotes = &self.quotes;
@@ -217,7 +221,7 @@ fn judge(quotes: &Quotes, lexeme: &Lexeme<'_>) -> Option<Found> {
         return None;
     }
     let item = if lexeme.closed {
-        parse(lexeme.body)
+        as_placed(parse(lexeme.body), lexeme)
     } else {
         malformed(lexeme.body, Flaw::Unclosed)
     };
@@ -225,6 +229,14 @@ fn judge(quotes: &Quotes, lexeme: &Lexeme<'_>) -> Option<Found> {
         offset: lexeme.offset,
         item,
     })
+}
+
+/// A signal within a sentence is a mention.
+fn as_placed(item: Item, lexeme: &Lexeme<'_>) -> Item {
+    match item {
+        Item::Signal(signal) if !place::counts(lexeme) => Item::Mentioned(signal.kind()),
+        item => item,
+    }
 }
 
 /// Parses the text between the tags.

@@ -49,7 +49,7 @@ fn every_signal_type_is_parsed() {
         ("LEARNING_LOCAL:a", Signal::LearningLocal("a".into())),
         ("LEARNING_GLOBAL:b", Signal::LearningGlobal("b".into())),
     ] {
-        let item = only_item(&format!("well <swarm>{text}</swarm> then"));
+        let item = only_item(&format!("well\n<swarm>{text}</swarm>\nthen"));
         assert_eq!(item, Item::Signal(signal.clone()));
         assert!(text.starts_with(signal.kind().name()));
     }
@@ -166,7 +166,7 @@ fn a_payload_is_one_line_of_plain_text() {
 
 #[test]
 fn an_opening_tag_in_prose_does_not_swallow_the_next_signal() {
-    let found = scan("", b"tags like <swarm> then <swarm>COMPLETE</swarm>");
+    let found = scan("", b"tags like <swarm> then\n<swarm>COMPLETE</swarm>");
     assert_eq!(found.len(), 2);
     assert!(matches!(
         found[0].item,
@@ -187,8 +187,8 @@ fn an_opening_tag_in_prose_does_not_swallow_the_next_signal() {
 
 #[test]
 fn invalid_utf8_is_harmless() {
-    let mut output = vec![0xff, 0xfe, b'<', 0xff];
-    output.extend_from_slice(b"<swarm>BLOCKED:\xff\xfe</swarm>\xff");
+    let mut output = vec![0xff, 0xfe, b'<', b'\n'];
+    output.extend_from_slice(b"<swarm>BLOCKED:\xff\xfe</swarm>\n\xff");
     let found = scan("", &output);
     assert_eq!(found[0].offset, 4);
     assert_eq!(
@@ -213,10 +213,93 @@ fn the_same_signal_in_another_context_counts() {
         "<swarm>COMPLETE</swarm>",
         "   <swarm>COMPLETE</swarm>\t\r\n",
         "All is done: <swarm>COMPLETE</swarm>",
-        "Say `<swarm>COMPLETE</swarm>` when it rains.",
-        "Say `<swarm>COMPLETE</swarm>`",
+        "`<swarm>COMPLETE</swarm>`",
     ] {
         assert_eq!(signals(prompt, output).len(), 1, "{output}");
+    }
+}
+
+#[test]
+fn a_signal_alone_on_its_line_or_after_a_sentence_at_its_end_counts() {
+    let complete = "<swarm>COMPLETE</swarm>";
+    for output in [
+        "S",
+        "  S\t\r\n",
+        "Work.\r\nS\r\nMore.\r\n",
+        "**S**",
+        "`S`",
+        "```\nS\n```",
+        "\"S\"",
+        "“S”",
+        "> S",
+        "> > **S**",
+        "- S",
+        "* `S`",
+        "1. S",
+        "12) S",
+        "- [ ] S",
+        "## S",
+        "(S)",
+        "Done. S",
+        "Done.S",
+        "Done! **S**",
+        "Is it? S\nMore",
+        "All is done: S",
+        "**Done.** `S`",
+        "It works (all tests pass) S",
+        "He says \"done.\" S",
+        "It is done… S",
+        "I am done.   S  ",
+        "<swarm>FLY</swarm> S",
+        // A mention takes nothing from the one that is meant.
+        "I will not print S yet.\nNow it is whole.\n\nS\n",
+    ] {
+        let output = output.replace('S', complete);
+        let said = signals("", &output);
+        assert_eq!(said, [Signal::Complete(None)], "{output}");
+    }
+    let both = "Done. <swarm>PROGRESS:90</swarm> <swarm>COMPLETE</swarm>\n";
+    assert_eq!(signals("", both).len(), 2);
+    let lines = "Note.\n- <swarm>LEARNING_GLOBAL:one,\ntwo</swarm>\nso.";
+    assert_eq!(
+        signals("", lines),
+        [Signal::LearningGlobal("one, two".into())]
+    );
+}
+
+/// However the bytes come: what an agent only speaks of ends nothing.
+#[test]
+fn a_signal_within_a_sentence_is_only_mentioned() {
+    for output in [
+        "I will not print S yet, because half is missing.",
+        "Once the parser is whole I will print `S`.",
+        "May I go on, and then say \"S\"?",
+        "This is not S",
+        "not S\r\nbut soon",
+        "- then I say `S`",
+        "> and at the end S",
+        "1. say S\n2. stop",
+        "S comes when all is whole.",
+        "Done. S is what I would say.",
+        "**S** is not said yet",
+        "Read it (then S)",
+        "It is 100 % done, S",
+    ] {
+        let output = output.replace('S', "<swarm>COMPLETE</swarm>");
+        let whole = scan("", output.as_bytes());
+        let mentioned = Item::Mentioned(SignalKind::Complete);
+        assert!(
+            whole.iter().all(|found| found.item == mentioned),
+            "{output}: {whole:?}"
+        );
+        assert_eq!(whole.len(), 1, "{output}");
+        for cut in 0..=output.len() {
+            let mut scanner = Scanner::new("");
+            let mut found = scanner.push(&output.as_bytes()[..cut]);
+            found.extend(scanner.push(&output.as_bytes()[cut..]));
+            found.extend(scanner.finish());
+            assert_eq!(found, whole, "{output} cut at {cut}");
+        }
     }
 }
 

@@ -315,21 +315,23 @@ mod tests {
     #[test]
     fn signals_are_chips_and_what_only_looks_like_one_is_text() {
         let shown = drawn(
-            &[line(
-                1,
-                "a <swarm>PROGRESS:40</swarm> b <swarm>LEARNING_GLOBAL:x <b></swarm>",
-            )],
+            &[
+                line(1, "a: <swarm>PROGRESS:40</swarm>"),
+                line(2, "<swarm>LEARNING_GLOBAL:x <b></swarm>"),
+                line(3, "not <swarm>COMPLETE</swarm> yet"),
+            ],
             false,
             None,
         );
         assert!(
-            shown.contains("a <span class=\"sig\">progress 40 %</span> b "),
+            shown.contains("a: <span class=\"sig\">progress 40 %</span>"),
             "{shown}"
         );
         assert!(
             shown.contains("learning for all</span> x &lt;b&gt;</li>"),
             "{shown}"
         );
+        assert!(shown.contains("not &lt;swarm&gt;COMPLETE"), "{shown}");
         let shown = drawn(&[line(1, "<swarm>NONSENSE</swarm>")], false, None);
         assert!(shown.contains("&lt;swarm&gt;NONSENSE"), "{shown}");
     }
