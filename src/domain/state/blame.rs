@@ -105,10 +105,16 @@ impl State {
 
     /// Whether a failed check is judged only after the untouched target has been checked.
     pub fn is_check_in_doubt(&self) -> bool {
+        let Some(settings) = self.settings.as_deref() else {
+            return false;
+        };
+        let is_open = |doubt: &Doubt| {
+            settings.quality_commands.contains(&doubt.command)
+                && !self.has_passed_since(&doubt.command, &doubt.run)
+        };
         let mut attempts = self.agents.values();
         let mut entries = self.queue.iter().filter_map(|entry| entry.doubt.as_deref());
         attempts.any(|attempt| self.waits_for_target(attempt))
-            || (self.requires_baseline()
-                && entries.any(|doubt| !self.has_passed_since(&doubt.command, &doubt.run)))
+            || (settings.requires_baseline() && entries.any(is_open))
     }
 }

@@ -251,6 +251,19 @@ fn a_merged_tree_that_fails_while_the_target_does_stays_in_the_queue() {
 }
 
 #[test]
+fn a_merge_in_doubt_about_a_command_that_is_no_longer_configured_lands() {
+    let mut s = at_work(1);
+    completes(&mut s, 1);
+    checked(&mut s, 1, 0);
+    s.answer("buildMerge", outcomes::built(5, 1))
+        .goes_well("prepareVerify");
+    s.check(exit(1));
+    s.load(|settings| settings.quality_commands = vec!["lint".into()]);
+    s.all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+}
+
+#[test]
 fn work_that_is_in_doubt_stops_no_landing() {
     let mut s = at_work(2);
     completes(&mut s, 1);
