@@ -235,7 +235,9 @@ fn judge(quotes: &Quotes, lexeme: &Lexeme<'_>) -> Option<Found> {
 fn as_placed(item: Item, lexeme: &Lexeme<'_>) -> Item {
     match item {
         Item::Signal(signal) if !place::counts(lexeme) => Item::Mentioned(signal.kind()),
-        item => item,
+        Item::Signal(_) | Item::Mentioned(_) | Item::Unknown { .. } | Item::Malformed { .. } => {
+            item
+        }
     }
 }
 
