@@ -13,17 +13,31 @@ pub(super) fn counts(lexeme: &Lexeme<'_>) -> bool {
 
 /// Whether a line may go on like this after a signal.
 fn may_end(after: &[u8]) -> bool {
-    let rest = String::from_utf8_lossy(after);
-    let rest = rest.trim_start_matches(is_around);
+    let rest = without_colours(after);
+    let rest = rest.trim_start_matches(|c| is_around(c) || matches!(c, '.' | '!'));
     rest.is_empty() || rest.as_bytes().starts_with(OPEN)
 }
 
 /// Whether a line may begin like this before a signal.
 fn may_begin(before: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(before);
+    let text = without_colours(before);
     // The marks that touch the signal open around it; those before a space close something else.
     let text = text.trim_end_matches(|c: char| is_mark(c)).trim_end();
     is_only_marks(text) || text.as_bytes().ends_with(CLOSE) || is_finished(text)
+}
+
+/// The text without the sequences that colour it on a terminal: `ESC [ 3 2 m`.
+fn without_colours(bytes: &[u8]) -> String {
+    let mut plain = String::new();
+    let mut colours = false;
+    for c in String::from_utf8_lossy(bytes).chars() {
+        match c {
+            '\u{1b}' => colours = true,
+            c if colours => colours = !c.is_ascii_alphabetic(),
+            c => plain.push(c),
+        }
+    }
+    plain
 }
 
 /// Whether this is nothing but marks, with at most one number of a list.

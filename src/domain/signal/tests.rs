@@ -250,6 +250,9 @@ fn a_signal_alone_on_its_line_or_after_a_sentence_at_its_end_counts() {
         "He says \"done.\" S",
         "It is done… S",
         "I am done.   S  ",
+        "S.",
+        "**S**!",
+        "\u{1b}[32mS\u{1b}[0m",
         "<swarm>FLY</swarm> S",
         // A mention takes nothing from the one that is meant.
         "I will not print S yet.\nNow it is whole.\n\nS\n",
