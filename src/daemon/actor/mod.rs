@@ -109,6 +109,8 @@ pub(super) struct Actor {
     disk_full: Option<String>,
     mark_at: Option<Instant>,
     ends_by: Option<Timestamp>,
+    /// The time by which the rules last decided what follows.
+    advanced_at: Timestamp,
 }
 
 impl Actor {
@@ -140,6 +142,7 @@ impl Actor {
             disk_full: None,
             mark_at: None,
             ends_by: None,
+            advanced_at: Timestamp::default(),
         }
     }
 
@@ -274,6 +277,7 @@ impl Actor {
 
     /// Decides what follows by itself.
     fn advance(&mut self, batch: &mut Batch, now: Timestamp) {
+        self.advanced_at = now;
         self.more = true;
         while self.more && batch.events.len() < EVENTS_AT_ONCE {
             let events = decide::advance(&self.tip, now);
@@ -416,12 +420,13 @@ impl Actor {
         if self.more && self.retry_at.is_none() {
             return now;
         }
-        let rules = decide::next_deadline(&self.tip, wall);
+        let rules = until_deadline(&self.tip, self.advanced_at, wall);
+        // Until the write is retried the rules decide nothing.
+        let rules = rules.filter(|_| self.retry_at.is_none());
         let overdue = self.overdue_at().filter(|_| self.disk_full.is_some());
-        let deadline = rules.into_iter().chain(overdue).min().map(|time| {
-            let millis = u64::try_from(time.since(wall)).unwrap_or(0);
-            now + Duration::from_millis(millis)
-        });
+        let overdue = overdue.map(|time| until(time, wall));
+        let deadline = rules.into_iter().chain(overdue).min();
+        let deadline = deadline.map(|wait| now + wait);
         // Without any, look again in a while: a wall clock that was set changes the deadlines.
         let idle = now + Duration::from_secs(600);
         [deadline, self.retry_at, self.mark_at]
@@ -483,6 +488,16 @@ impl Actor {
     }
 }
 
+/// How long until the rules must decide again. One that came since they last did is due now: it
+/// would be waited for in vain if only those after `wall` counted.
+fn until_deadline(state: &State, advanced_at: Timestamp, wall: Timestamp) -> Option<Duration> {
+    decide::next_deadline(state, advanced_at).map(|time| until(time, wall))
+}
+
+fn until(time: Timestamp, wall: Timestamp) -> Duration {
+    Duration::from_millis(u64::try_from(time.since(wall)).unwrap_or(0))
+}
+
 /// Whether [`Actor::begin`] makes this observation itself.
 fn begins(seen: &Observation) -> bool {
     matches!(
@@ -495,5 +510,22 @@ fn reply(answers: Vec<(Answer, Accepted)>) {
     for (answer, accepted) in answers {
         // The client has gone.
         drop(answer.send(Ok(accepted)));
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deadline_that_comes_between_a_decision_and_the_next_timer_is_due_at_once() {
+        let at = Timestamp::from_millis;
+        let mut state = State::default();
+        state.swarm.held_until = Some(at(1_000));
+        let wait = |advanced, wall| until_deadline(&state, at(advanced), at(wall));
+        assert_eq!(wait(990, 995), Some(Duration::from_millis(5)));
+        assert_eq!(wait(990, 1_010), Some(Duration::ZERO));
+        assert_eq!(wait(1_000, 1_010), None);
     }
 }
