@@ -2,17 +2,13 @@
 //! way.
 //!
 //! Invariant: pure. What differs between two runs of the same failure is folded: times, durations,
-//! temporary paths, process ids, hex ids and addresses, seeds, the order of lines. Positions in
-//! files are folded, too: an edit elsewhere moves a failure without changing it. Everything else
-//! counts, above all numbers of tests: where in doubt, two failures are different, and the agent
-//! goes on. Called by `end_diagnosis`.
-
-use std::sync::LazyLock;
-
-use regex::Regex;
+//! temporary paths, process ids, hex ids and addresses, seeds, lines and columns, the order of
+//! lines. Everything else counts, above all numbers of tests: where in doubt, two failures are
+//! different, and the agent goes on. Called by `end_diagnosis`.
 
 use crate::agents::text;
 use crate::daemon::files::hash::sha256;
+use crate::daemon::runs::failure_positions::fold_positions;
 
 /// Lines at the end of an output that count.
 const LINES: usize = 200;
@@ -38,31 +34,6 @@ const NUMBERED: &[&str] = &[
 /// Parts of such words, as in `duration_ms`.
 const MEASURES: &[&str] = &["duration", "elapsed", "_ms", "_seconds"];
 
-/// Positions in files, each with what stands for it.
-static POSITIONS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
-    let of = |pattern: &str, folded| (Regex::new(pattern).expect("a valid pattern"), folded);
-    vec![
-        // `src/a.rs:12:5`, `Foo.java:12`, `Makefile:3:`
-        of(
-            r"(\.[A-Za-z_]\w{0,9}|Makefile|Dockerfile)(?::\d+){1,3}\b",
-            "$1:<line>",
-        ),
-        // `a.ts(12,5): error`, `Program.cs(12): error`
-        of(
-            r"(\.[A-Za-z_]\w{0,9})\(\d+(?:,\d+){0,3}\)\s?:",
-            "$1(<line>):",
-        ),
-        // `line 12`, `column: 5`, `lines 12-14`
-        of(
-            r"(?i)\b(lines?|columns?|col|ln)([ :=#]{1,2})\d+(?:-\d+)?\b",
-            "$1$2<line>",
-        ),
-        // Source lines as compilers quote them: `12 |     let a;`, `> 12 | foo()`
-        of(r"^\s*>?\s*\d+ +\|", "<line> |"),
-        of(r"@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@", "@@"),
-    ]
-});
-
 /// The fingerprint of a command's outputs, each of which may be cut at its start.
 pub(crate) fn fingerprint(outputs: &[&str]) -> String {
     let mut all = String::new();
@@ -85,16 +56,6 @@ fn fold(output: &str) -> String {
     let plain = text::plain(output);
     let lines = plain.lines().map(|line| fold_line(&fold_positions(line)));
     lines.collect::<Vec<String>>().join("\n")
-}
-
-fn fold_positions(line: &str) -> String {
-    let mut folded = line.to_owned();
-    for (position, with) in POSITIONS.iter() {
-        if position.is_match(&folded) {
-            folded = position.replace_all(&folded, *with).into_owned();
-        }
-    }
-    folded
 }
 
 fn fold_line(line: &str) -> String {
@@ -121,7 +82,8 @@ fn fold_line(line: &str) -> String {
     folded
 }
 
-fn separates(c: char) -> bool {
+/// Whether a character ends a word of an output.
+pub(super) fn separates(c: char) -> bool {
     c.is_whitespace() || "()[]{}<>\"'`,;=|".contains(c)
 }
 
@@ -381,29 +343,81 @@ mod tests {
     }
 
     #[test]
-    fn positions_in_files_are_folded() {
+    fn lines_and_columns_after_a_file_are_folded() {
+        same(" --> src/a.rs:12:5", " --> src/a.rs:9:17");
         same("a.rs:12: error", "a.rs:14: error");
-        same("  --> src/a.rs:12:5", "  --> src/a.rs:120:15");
-        same("12 |     let a;", "  7 |     let a;");
-        same("> 12 | foo()", "> 9 | foo()");
+        same("t.py:12: AssertionError", "t.py:140: AssertionError");
+        same("    a_test.go:12: got 3", "    a_test.go:13: got 3");
+        same("\t/x/a.go:12 +0x1d", "\t/x/a.go:13 +0x2f");
+        same("at add (Foo.java:12)", "at add (Foo.java:99)");
         same(
-            "  File \"t.py\", line 12, in f",
-            "  File \"t.py\", line 3, in f",
+            "[ERROR]   AddTest.adds:12 wrong",
+            "[ERROR]   AddTest.adds:31 wrong",
         );
-        same("at Foo.bar(Foo.java:12)", "at Foo.bar(Foo.java:99)");
-        same("\tx_test.go:12: wrong", "\tx_test.go:7: wrong");
         same(
-            "src/a.ts(12,5): error TS2322",
-            "src/a.ts(1,50): error TS2322",
+            "at run (http://localhost/a.js:1:2)",
+            "at run (http://localhost/a.js:3:4)",
         );
-        same("Program.cs(12): error", "Program.cs(3): error");
-        same("@@ -1,7 +1,9 @@", "@@ -12,7 +14,9 @@");
-        same("Makefile:3: *** stop", "Makefile:4: *** stop");
         same(
-            "syntax error at line 3 column 9",
-            "syntax error at line 30 column 1",
+            "at node:internal/modules/run:12:5",
+            "at node:internal/modules/run:13:5",
         );
-        same("at f (/app/a.js:3:10)", "at f (/app/a.js:4:11)");
+        same("src/a.ts(12,5): error TS1", "src/a.ts(13,7): error TS1");
+        same("a.cpp(12): error C1", "a.cpp(13): error C1");
+        same("A.java:[12,5] cannot find", "A.java:[13,8] cannot find");
+        same("./t.sh: 3: foo: not found", "./t.sh: 4: foo: not found");
+        same(
+            "make: *** [Makefile:2: test] Error 1",
+            "make: *** [Makefile:3: test] Error 1",
+        );
+        same("<stdin>:3:1: bad", "<stdin>:4:1: bad");
+    }
+
+    #[test]
+    fn lines_and_columns_with_a_word_are_folded() {
+        same(
+            "  File \"x.py\", line 12, in add",
+            "  File \"x.py\", line 13, in add",
+        );
+        same("in a.php on line 12", "in a.php on line 8");
+        same("in /x/A.cs:line 12", "in /x/A.cs:line 13");
+        same("line 1 column 5 (char 4)", "line 2 column 6 (char 44)");
+        same("\"line\": 12, \"column\":5", "\"line\": 13, \"column\":6");
+        same("see lines 3-5", "see lines 4-6");
+        same("line 12:5 mismatched input", "line 13:6 mismatched input");
+    }
+
+    #[test]
+    fn margins_hunks_and_tables_are_folded() {
+        same("12 | let a = 1;", "9 | let a = 1;");
+        same("  9 | let a = 1;", "10 | let a = 1;");
+        same("> 12 | expect(a)", "> 7 | expect(a)");
+        same("12 │ a", "13 │ a");
+        same("@@ -12,7 +12,8 @@ fn add", "@@ -40,7 +41,8 @@ fn add");
+        same("12,13c14", "22,23c24");
+        same("  12:5  error  no-undef", "  9:17  error  no-undef");
+        same("[12:5] wrong", "[13:5] wrong");
+    }
+
+    #[test]
+    fn counts_and_names_are_no_positions() {
+        for (one, other) in [
+            ("37 mismatches", "12 mismatches"),
+            ("failed:3", "failed:2"),
+            ("summary.failed:3", "summary.failed:2"),
+            ("results.txt: 3 failed", "results.txt: 2 failed"),
+            ("Lines : 80%", "Lines : 81%"),
+            ("line 80.5%", "line 81.5%"),
+            ("expected [12,5]", "expected [12,6]"),
+            ("f(12,5) is wrong", "f(12,6) is wrong"),
+            ("rspec './a_spec.rb[1:2]'", "rspec './a_spec.rb[1:3]'"),
+            ("| 12 | ok |", "| 13 | ok |"),
+            ("@@ -1,7 +1,8 @@", "@@ -1,7 +1,9 @@"),
+            ("a[3:5] is wrong", "a[3:6] is wrong"),
+            ("3 lines differ", "2 lines differ"),
+        ] {
+            different(one, other);
+        }
     }
 
     #[test]
@@ -420,11 +434,7 @@ mod tests {
     fn another_failure_is_another() {
         different("3 failed, 7 passed", "2 failed, 8 passed");
         different("a.rs:12: error", "b.rs:12: error");
-        different("a.rs:12: error 3", "a.rs:12: error 4");
-        different("37 mismatches", "12 mismatches");
-        different("expected 12 lines", "expected 13 lines");
-        different("f(1,2) is 3", "f(1,3) is 3");
-        different("| 12 | 3 |", "| 13 | 3 |");
+        different("a.rs:12: expected 5", "a.rs:12: expected 6");
         different("FAILED test_a[3] - wrong", "FAILED test_a[4] - wrong");
         different("expected 5, found 4", "expected 5, found 3");
         different("test add ... FAILED", "test sub ... FAILED");
@@ -435,8 +445,7 @@ mod tests {
     #[test]
     fn only_the_end_of_a_long_output_counts() {
         let lines = |first: usize| -> String {
-            let numbers =
-                (first..first + 300).map(|number| format!("number {}\n", number.max(150)));
+            let numbers = (first..first + 300).map(|number| format!("item {}\n", number.max(150)));
             numbers.collect()
         };
         assert_eq!(

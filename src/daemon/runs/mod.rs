@@ -12,6 +12,7 @@
 pub(super) mod agent_process;
 pub(super) mod end_diagnosis;
 pub(super) mod failure_fingerprint;
+mod failure_positions;
 pub(super) mod follow;
 pub(super) mod launch;
 pub(super) mod launch_record;
