@@ -39,9 +39,10 @@ fi
 mkdir -p "${file%/*}"
 echo "{\"type\":\"user\",\"sessionId\":\"$id\",\"run\":\"$SWARM_RUN_ID\"}" >>"$file"
 echo "{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"$id\"}"
-said=$(sh "$AGENT" | sed 's/\\/\\\\/g; s/"/\\"/g' | tr '\n' ' ')
+said=$(sh "$AGENT" | sed 's/\\/\\\\/g; s/"/\\"/g; s/$/\\n/' | tr -d '\n')
 content="[{\"type\":\"text\",\"text\":\"$said\"}]"
-echo "{\"type\":\"assistant\",\"message\":{\"id\":\"m\",\"model\":\"x\",\"content\":$content}}"
+message="{\"id\":\"m\",\"model\":\"x\",\"content\":$content}"
+printf '%s\n' "{\"type\":\"assistant\",\"message\":$message}"
 echo '{"type":"result","subtype":"success","is_error":false,"result":""}'
 "#;
 
