@@ -114,7 +114,7 @@ fn in_parentheses(before: &str, text: &str) -> Option<usize> {
     (is_closed && ends_with_file(file.strip_suffix(':').unwrap_or(file))).then_some(length)
 }
 
-/// `A.java:[12,5]` and `[12:5]`. RSpec's `a_spec.rb[1:2]` is an example's id, `[12,5]` a list.
+/// `A.java:[12,5]` and `[12:5]`. `a_spec.rb[1:2]` is the id of an example, `[12,5]` a list.
 fn in_brackets(before: &str, text: &str) -> Option<usize> {
     let outer = before.strip_suffix('[')?;
     let file = outer.strip_suffix(':').unwrap_or(outer);
