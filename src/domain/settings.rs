@@ -55,7 +55,7 @@ pub struct Settings {
     pub default_profile: ProfileName,
     /// All configured profiles.
     pub profiles: Vec<ProfileName>,
-    /// Failed attempts in a row that pause the swarm.
+    /// Attempts in a row that failed, timed out or were blocked that pause the swarm.
     pub failures_to_pause: u32,
     /// Crashes after which an idea fails.
     pub crash_retries: u32,

@@ -117,9 +117,10 @@ fn made(
     Ok(repo.contains(head, commit)? && !repo.contains(start, commit)?)
 }
 
-/// Where the branch was when the iteration began, as its record says.
+/// Where the branch was when the iteration began, as its record says, if nobody changed it.
 fn start_of(paths: &Paths, line: &RecordView) -> Option<Oid> {
-    let content = store::read(paths, &line.run).ok()?;
+    let content = store::read_intact(paths, &line.run, line.sha256.as_deref()?);
+    let content = content.ok()?.ok()?;
     let record: ProvenanceRecord = serde_json::from_slice(&content).ok()?;
     parse(record.inputs.before.commit.as_deref()?)
 }

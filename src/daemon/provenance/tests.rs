@@ -231,32 +231,28 @@ fn ten_thousand_records_are_listed_within_a_second() {
     );
 }
 
-/// Writes the record of an iteration that began at this commit.
-fn began_at(site: &Site, run: &str, start: &str) {
+/// Writes the record of an iteration that began at this commit; its digest.
+fn began_at(site: &Site, run: &str, start: &str) -> String {
     let mut record = made(site);
     record.run = run.to_owned();
     record.inputs.before.commit = Some(start.to_owned());
-    store::write(&site.paths, &record).unwrap();
+    store::write(&site.paths, &record).unwrap()
 }
 
 #[test]
 fn a_record_is_found_by_its_run_its_idea_and_the_commits_of_both() {
     let site = Site::new();
-    let digest = "1".repeat(64);
-    for (run, start) in [
-        ("r0001-ed-001-i1", &site.before),
-        ("r0002-ed-001-i2", &site.before),
-        ("r0003-ed-002-i1", &site.after),
-    ] {
-        began_at(&site, run, start);
-    }
+    let began = |run, start| Some(began_at(&site, run, start));
+    let first = began("r0001-ed-001-i1", &site.before);
+    let second = began("r0002-ed-001-i2", &site.before);
+    let third = began("r0003-ed-002-i1", &site.after);
     site.log(&[
         ended("r0001-ed-001-i1", &site.before),
-        recorded("r0001-ed-001-i1", "idea-001", Some(&digest)),
+        recorded("r0001-ed-001-i1", "idea-001", first.as_deref()),
         ended("r0002-ed-001-i2", &site.after),
-        recorded("r0002-ed-001-i2", "idea-001", Some(&digest)),
+        recorded("r0002-ed-001-i2", "idea-001", second.as_deref()),
         ended("r0003-ed-002-i1", &site.after),
-        recorded("r0003-ed-002-i1", "idea-002", Some(&digest)),
+        recorded("r0003-ed-002-i1", "idea-002", third.as_deref()),
         recorded("r0004-ed-002-i2", "idea-002", None),
     ]);
     let log = records(&site.paths, u64::MAX).unwrap();
@@ -287,25 +283,27 @@ fn a_record_is_found_by_its_run_its_idea_and_the_commits_of_both() {
 fn a_commit_within_an_iteration_belongs_to_the_first_one_that_had_it() {
     let site = Site::new();
     let middle = site.commit_between();
-    let digest = "1".repeat(64);
-    for (run, start) in [
-        ("r0001-ed-001-i1", &site.before),
-        ("r0002-ed-001-i2", &site.before),
-        ("r0003-ed-001-i3", &middle.tip),
-    ] {
-        began_at(&site, run, start);
-    }
+    let began = |run, start| Some(began_at(&site, run, start));
+    let first = began("r0001-ed-001-i1", &site.before);
+    let second = began("r0002-ed-001-i2", &site.before);
+    let third = began("r0003-ed-001-i3", &middle.tip);
     site.log(&[
         ended("r0001-ed-001-i1", &site.before),
-        recorded("r0001-ed-001-i1", "idea-001", Some(&digest)),
+        recorded("r0001-ed-001-i1", "idea-001", first.as_deref()),
         ended("r0002-ed-001-i2", &middle.tip),
-        recorded("r0002-ed-001-i2", "idea-001", Some(&digest)),
+        recorded("r0002-ed-001-i2", "idea-001", second.as_deref()),
         ended("r0003-ed-001-i3", &middle.tip),
-        recorded("r0003-ed-001-i3", "idea-001", Some(&digest)),
+        recorded("r0003-ed-001-i3", "idea-001", third.as_deref()),
     ]);
     let log = records(&site.paths, u64::MAX).unwrap();
-    let found = find(&site.paths, &log, &Vec::new(), &middle.inner).unwrap();
-    assert_eq!(found.map(|line| line.run.as_str()), Some("r0002-ed-001-i2"));
+    let made_by = || {
+        let found = find(&site.paths, &log, &Vec::new(), &middle.inner).unwrap();
+        found.map(|line| line.run.to_string())
+    };
+    assert_eq!(made_by().as_deref(), Some("r0002-ed-001-i2"));
+    // A record that somebody changed proves nothing.
+    began_at(&site, "r0002-ed-001-i2", &middle.tip);
+    assert_eq!(made_by(), None);
 }
 
 #[test]

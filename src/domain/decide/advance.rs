@@ -6,8 +6,9 @@
 //! end. Nothing happens without a running daemon, or before it knows what an earlier one left.
 
 use super::attempt::claim;
+use super::attempt::gate::charge;
 use super::attempt::iterations::{begin_iterations, has_another, request_iteration};
-use super::attempt::outcomes::{charge, end_asked};
+use super::attempt::outcomes::end_asked;
 use super::decision::{End, Plan};
 use super::merge::{queue, review};
 use super::{

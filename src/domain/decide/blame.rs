@@ -10,8 +10,8 @@ use super::decision::{Plan, shorten};
 use crate::domain::event::BaselineDoubted;
 use crate::domain::ids::RunId;
 use crate::domain::observation::RunEnd;
-use crate::domain::state::State;
-use crate::domain::state::blame::Doubt;
+use crate::domain::state::baseline::Doubt;
+use crate::domain::state::{Attempt, State};
 
 /// A command that takes longer is not repeated before its work is charged, in milliseconds.
 const LONG_MS: i64 = 120_000;
@@ -42,23 +42,28 @@ pub(super) fn judge(state: &State, before: Option<&Doubt>, command: &str, run: &
     }
 }
 
-/// The doubt that a failed run leaves. `known` is the fingerprint of the last failure that was
-/// charged: one that is the same again need not be repeated.
-pub(super) fn doubt(
-    command: &str,
-    run: &RunId,
-    how: &str,
-    end: &RunEnd,
-    known: Option<&str>,
-) -> Doubt {
-    let same = end.fingerprint.is_some() && end.fingerprint.as_deref() == known;
+/// The doubt that a failed run leaves.
+pub(super) fn doubt(command: &str, run: &RunId, how: &str, end: &RunEnd) -> Doubt {
     Doubt {
         command: command.to_owned(),
         run: run.clone(),
         how: shorten(how),
         fingerprint: end.fingerprint.clone(),
         output: end.last_words.as_deref().map(shorten),
-        repeat: !same && end.duration_ms < LONG_MS,
+        repeat: false,
+    }
+}
+
+/// The same doubt about an attempt's work, with whether the command is repeated before the work is
+/// charged: not if it takes long, fails as it did last time, or if nothing checks the merged tree.
+/// A command that mends files would then pass on files that do not land.
+pub(super) fn repeated(state: &State, doubt: Doubt, attempt: &Attempt, end: &RunEnd) -> Doubt {
+    let same = end.fingerprint.is_some() && end.fingerprint == attempt.fingerprint;
+    let settings = state.settings.as_deref();
+    let verifies = settings.is_some_and(|settings| settings.verify);
+    Doubt {
+        repeat: verifies && !same && end.duration_ms < LONG_MS,
+        ..doubt
     }
 }
 

@@ -310,7 +310,7 @@ fn run_over(plan: &mut Plan<'_>, effect: &effect::Run, outcome: Result<RunEnd, F
             command,
         } => {
             let command = CheckCommand::quality(*index, command);
-            attempt::outcomes::gate_over(plan, agent, run, command, &outcome);
+            attempt::gate::gate_over(plan, agent, run, command, &outcome);
         }
         Purpose::Verify {
             idea,

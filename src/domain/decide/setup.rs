@@ -6,7 +6,7 @@
 //! and nothing is paid for: the command is repeated twice, then a person is asked. In an agent's
 //! worktree after its first iteration it is a failed check.
 
-use super::attempt::outcomes;
+use super::attempt::gate;
 use super::attempt::run_end::{failure_of, is_stopped, killed_too_often, run_ended};
 use super::baseline;
 use super::decision::{End, Plan, shorten};
@@ -132,7 +132,7 @@ pub(super) fn command_over(
             if attempt.is_some_and(|attempt| attempt.phase == AttemptPhase::Preparing) {
                 before_work(plan, agent, run, command, outcome);
             } else {
-                outcomes::gate_over(plan, agent, run, command, outcome);
+                gate::gate_over(plan, agent, run, command, outcome);
             }
         }
     }

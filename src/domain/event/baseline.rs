@@ -1,10 +1,12 @@
-//! Events about the check of the untouched target before work begins.
+//! Events about the check of the untouched target, before work begins and where a failed check is
+//! in doubt.
 
 #![allow(missing_docs)] // the variants of `Event` describe the structs, field names most fields
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::ids::{Oid, RunId};
+use crate::domain::ids::{AgentId, IdeaId, Oid, RunId};
+use crate::domain::state::baseline::Doubt;
 use crate::domain::time::Timestamp;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,3 +69,28 @@ pub struct BaselineFailed {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BaselineCleared {}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GateDoubted {
+    pub agent: AgentId,
+    pub doubt: Doubt,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GateExcused {
+    pub agent: AgentId,
+    pub command: String,
+    pub run: RunId,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct VerifyDoubted {
+    pub id: IdeaId,
+    pub doubt: Doubt,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BaselineDoubted {}

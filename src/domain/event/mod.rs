@@ -8,7 +8,6 @@
 mod attempt;
 mod attention;
 mod baseline;
-mod blame;
 mod checkpoint;
 mod hook;
 mod idea;
@@ -30,7 +29,6 @@ use crate::domain::lifecycle::{AttemptPhase, MergePhase};
 pub use attempt::*;
 pub use attention::*;
 pub use baseline::*;
-pub use blame::*;
 pub use checkpoint::*;
 pub use hook::*;
 pub use idea::*;

@@ -6,7 +6,7 @@ use crate::domain::effect::Purpose;
 use crate::domain::event::{GateDoubted, GateExcused, RunEnded, VerifyDoubted};
 use crate::domain::observation::RunEndKind;
 use crate::domain::state::State;
-use crate::domain::state::blame::Uncharged;
+use crate::domain::state::baseline::Uncharged;
 
 /// Remembers which run of a quality command passed last.
 pub(super) fn end_run(state: &mut State, ended: &RunEnded) {

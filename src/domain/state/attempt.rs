@@ -14,7 +14,7 @@ use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::memory::MemoryUse;
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::session::{Session, SessionId};
-use crate::domain::state::blame::Uncharged;
+use crate::domain::state::baseline::Uncharged;
 use crate::domain::state::message::Message;
 use crate::domain::state::redirect::Redirect;
 use crate::domain::state::setup::SetupDue;

@@ -10,7 +10,7 @@ use crate::domain::effect::ConflictLevel;
 use crate::domain::hook::Passage;
 use crate::domain::ids::{AgentId, IdeaId, Oid, RunId};
 use crate::domain::lifecycle::MergePhase;
-use crate::domain::state::blame::Doubt;
+use crate::domain::state::baseline::Doubt;
 use crate::domain::state::setup::SetupDue;
 use crate::domain::time::Timestamp;
 

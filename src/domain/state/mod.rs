@@ -9,7 +9,6 @@ mod attempt;
 pub mod attention;
 pub mod backlog;
 pub mod baseline;
-pub mod blame;
 pub mod checkpoint;
 mod idea;
 mod merge_entry;

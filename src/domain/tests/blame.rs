@@ -76,6 +76,21 @@ fn target_is(s: &mut Scenario, code: i32) {
     s.run_ends(&run.unwrap(), exit(code));
 }
 
+/// Work that has passed its own checks is merged, and the check of the merged tree fails.
+fn red_merge() -> Scenario {
+    let mut s = at_work(1);
+    completes(&mut s, 1);
+    checked(&mut s, 1, 0);
+    merged_is_red(&mut s);
+    s
+}
+
+fn merged_is_red(s: &mut Scenario) {
+    s.answer("buildMerge", outcomes::built(5, 1))
+        .goes_well("prepareVerify");
+    s.check(exit(1));
+}
+
 fn is_sent_back(s: &Scenario, number: u64) -> bool {
     s.attempt(number).feedback.is_some() && s.attempt(number).iteration == 2
 }
@@ -203,6 +218,16 @@ fn a_long_check_is_not_repeated_before_it_is_charged() {
 }
 
 #[test]
+fn without_a_check_of_the_merged_tree_no_check_is_repeated_on_files_that_it_may_have_mended() {
+    let mut s = at_work(1);
+    s.load(|settings| settings.verify = false);
+    completes(&mut s, 1);
+    checked(&mut s, 1, 1);
+    target_is(&mut s, 0);
+    assert!(is_sent_back(&s, 1));
+}
+
+#[test]
 fn the_same_failure_as_before_is_not_repeated_before_it_is_charged() {
     let mut s = at_work(1);
     completes(&mut s, 1);
@@ -218,30 +243,18 @@ fn the_same_failure_as_before_is_not_repeated_before_it_is_charged() {
 
 #[test]
 fn a_merged_tree_that_fails_goes_back_only_after_the_target_passed_and_it_failed_again() {
-    let mut s = at_work(1);
-    completes(&mut s, 1);
-    checked(&mut s, 1, 0);
-    s.answer("buildMerge", outcomes::built(5, 1))
-        .goes_well("prepareVerify");
-    s.check(exit(1));
+    let mut s = red_merge();
     assert_eq!(s.entry(1).phase, MergePhase::Queued);
     assert!(s.pending("buildMerge").is_none(), "it waits");
     target_is(&mut s, 0);
-    s.answer("buildMerge", outcomes::built(5, 1))
-        .goes_well("prepareVerify");
-    s.check(exit(1));
+    merged_is_red(&mut s);
     assert!(s.state.queue.is_empty(), "it went back to its agent");
     assert_eq!(s.attempt(1).returns, 1);
 }
 
 #[test]
 fn a_merged_tree_that_fails_while_the_target_does_stays_in_the_queue() {
-    let mut s = at_work(1);
-    completes(&mut s, 1);
-    checked(&mut s, 1, 0);
-    s.answer("buildMerge", outcomes::built(5, 1))
-        .goes_well("prepareVerify");
-    s.check(exit(1));
+    let mut s = red_merge();
     target_is(&mut s, 1);
     assert_eq!(s.attempt(1).returns, 0);
     s.wait_for_deadline();
@@ -252,12 +265,7 @@ fn a_merged_tree_that_fails_while_the_target_does_stays_in_the_queue() {
 
 #[test]
 fn a_merge_in_doubt_about_a_command_that_is_no_longer_configured_lands() {
-    let mut s = at_work(1);
-    completes(&mut s, 1);
-    checked(&mut s, 1, 0);
-    s.answer("buildMerge", outcomes::built(5, 1))
-        .goes_well("prepareVerify");
-    s.check(exit(1));
+    let mut s = red_merge();
     s.load(|settings| settings.quality_commands = vec!["lint".into()]);
     s.all_goes_well();
     assert_eq!(s.idea(1).status, IdeaStatus::Done);

@@ -40,7 +40,7 @@ use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::settings::{BaselineMode, Mode, Settings, Webhook};
 use crate::domain::signal::Signal;
-use crate::domain::state::blame::Doubt;
+use crate::domain::state::baseline::Doubt;
 use crate::domain::state::checkpoint::{
     Checkpoint, IdeaThen, Reason, Rollback, RollbackStep, SavedWork,
 };

@@ -17,7 +17,7 @@ use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::settings::Mode;
 use crate::domain::signal::Signal;
-use crate::domain::state::blame::Doubt;
+use crate::domain::state::baseline::Doubt;
 use crate::domain::state::checkpoint::RollbackStep;
 use crate::domain::state::{Ending, Feedback, IdeaStatus};
 

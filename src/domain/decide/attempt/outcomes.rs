@@ -1,34 +1,27 @@
-//! Decides on the outcomes of an attempt's effects: the worktree, the iterations, the gate.
+//! Decides on the outcomes of an attempt's effects: the worktree, the iterations, the seal. Those of
+//! its checks are in [`gate`](super::gate).
 //!
 //! Invariant: an outcome counts only in the phase that requested it, and not for an attempt that is
 //! ending: that one ends as soon as nothing is in progress.
 
+use super::gate::gate_failed;
 use super::iterations::out_of_time;
 use super::provider::{self, Judged};
-use super::run_end::{
-    counts, failure_of, is_asked_to_end, is_complete, is_stopped, iteration_ended,
-    killed_too_often, run_ended,
-};
+use super::run_end::{counts, is_asked_to_end, is_complete, iteration_ended};
 use super::stuck;
-use crate::domain::decide::blame::{self, Blame};
 use crate::domain::decide::decision::{End, Plan, shorten};
-use crate::domain::decide::environment_faults::broken_commands::{
-    self, CheckCommand, CheckedTree, CommandKind,
-};
 use crate::domain::decide::environment_faults::{self, nobodys_fault, release, release_or_fail};
 use crate::domain::decide::ideas::cancelled;
 use crate::domain::decide::merge::conflict;
 use crate::domain::decide::setup;
-use crate::domain::effect::{self, SetupTree};
+use crate::domain::effect;
 use crate::domain::event::{
-    AttemptSealed, EndingAsked, GateDoubted, GateExcused, GateFailed, GatePassed, IterationJudged,
-    RunStarted, TargetSeen, WorktreeReady,
+    AttemptSealed, EndingAsked, GateFailed, IterationJudged, RunStarted, TargetSeen, WorktreeReady,
 };
 use crate::domain::ids::{AgentId, Oid, RunId};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase};
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::outcome::{Failure, SealOutcome, WorktreePrepared};
-use crate::domain::state::blame::Doubt;
 use crate::domain::state::{Attempt, AttemptEnd, Ending, Feedback, IdeaStatus, Said, Task};
 use crate::domain::time::Timestamp;
 
@@ -140,7 +133,11 @@ pub(crate) fn iteration_over(
 }
 
 /// The attempt, if it is in the outcome's phase and not ending.
-fn working<'a>(plan: &Plan<'a>, agent: &AgentId, phase: AttemptPhase) -> Option<&'a Attempt> {
+pub(super) fn working<'a>(
+    plan: &Plan<'a>,
+    agent: &AgentId,
+    phase: AttemptPhase,
+) -> Option<&'a Attempt> {
     plan.attempt(agent)
         .filter(|attempt| attempt.phase == phase && attempt.ending.is_none())
 }
@@ -255,122 +252,6 @@ fn go_on(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, run: &RunId, e
     });
 }
 
-pub(crate) fn gate_over(
-    plan: &mut Plan<'_>,
-    agent: &AgentId,
-    run: &RunId,
-    command: CheckCommand<'_>,
-    outcome: &Result<RunEnd, Failure>,
-) {
-    let end = run_ended(plan, run, outcome);
-    let Some(attempt) = working(plan, agent, AttemptPhase::Gating) else {
-        return;
-    };
-    if let Some(trouble) = outcome.as_ref().err().and_then(nobodys_fault) {
-        return release(plan, agent, trouble);
-    }
-    // The commands have changed: the new gate starts from its first command.
-    if !command.is_next(plan.state, attempt.setup.as_deref(), attempt.gate_next) {
-        return;
-    }
-    let stopped = is_stopped(plan.state, run, &end.how);
-    let tree = CheckedTree::Worktree(agent, &attempt.idea);
-    // It runs again when a person has resumed the swarm.
-    if !stopped && broken_commands::hold(plan, &tree, command, &end.how) {
-        return;
-    }
-    if let Some(how) = killed_too_often(plan.state, &end.how, attempt.lost_runs) {
-        let why = format!("the runner of `{}` {how}", command.command);
-        return fail(plan, agent, why);
-    }
-    match failure_of(&end.how) {
-        None if matches!(end.how, RunEndKind::Exited { .. }) => gate_passed(plan, agent, command),
-        Some(how) if !stopped => {
-            let known = attempt.fingerprint.as_deref();
-            let doubt = blame::doubt(command.command, run, &how, &end, known);
-            gate_red(plan, agent, attempt, command, doubt);
-        }
-        // Stopped or lost: not judged; it runs again when the swarm continues.
-        _ => {}
-    }
-}
-
-fn gate_passed(plan: &mut Plan<'_>, agent: &AgentId, command: CheckCommand<'_>) {
-    let (agent, index) = (agent.clone(), command.index);
-    match (command.kind, plan.state.settings.as_deref()) {
-        (CommandKind::Quality, _) => plan.emit(GatePassed { agent, index }),
-        (CommandKind::Setup, Some(settings)) => {
-            setup::pass(plan, SetupTree::Worktree { agent }, index, settings);
-        }
-        (CommandKind::Setup, None) => {}
-    }
-}
-
-/// A command failed in the worktree. A setup command that fails after the work has begun is charged
-/// at once.
-fn gate_red(
-    plan: &mut Plan<'_>,
-    agent: &AgentId,
-    attempt: &Attempt,
-    command: CheckCommand<'_>,
-    doubt: Doubt,
-) {
-    let before = attempt.doubt();
-    let judged = match command.kind {
-        CommandKind::Setup => Blame::Work,
-        CommandKind::Quality => blame::judge(plan.state, before, command.command, &doubt.run),
-    };
-    let agent = agent.clone();
-    match judged {
-        Blame::Work => charge(plan, &agent, attempt, &doubt),
-        Blame::InDoubt if before == Some(&doubt) => {}
-        Blame::InDoubt => plan.emit(GateDoubted { agent, doubt }),
-        Blame::Nobody => plan.emit(GateExcused {
-            agent,
-            command: doubt.command,
-            run: doubt.run,
-        }),
-    }
-}
-
-/// Charges the work for a failed check: its agent is sent back, or it is stuck.
-pub(crate) fn charge(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, doubt: &Doubt) {
-    let failed = GateFailed {
-        agent: agent.clone(),
-        feedback: Feedback {
-            command: doubt.command.clone(),
-            how: doubt.how.clone(),
-            run: Some(doubt.run.clone()),
-            merged: false,
-        },
-        fingerprint: doubt.fingerprint.clone(),
-    };
-    gate_failed(plan, attempt, failed, doubt.output.as_deref());
-}
-
-/// Sends the agent back with what failed, unless it is stuck.
-fn gate_failed(
-    plan: &mut Plan<'_>,
-    attempt: &Attempt,
-    failed: GateFailed,
-    last_words: Option<&str>,
-) {
-    let agent = &failed.agent.clone();
-    let stuck = stuck::same_failure(attempt, &failed, last_words)
-        .or_else(|| stuck::sent_back_without_change(plan, attempt, &failed));
-    if stuck.is_none() {
-        let in_a_row = attempt.without_commit;
-        stuck::warn(plan, agent, attempt, in_a_row, Some(&failed.feedback));
-    }
-    plan.emit(failed);
-    match stuck {
-        Some(why) => block(plan, agent, why),
-        None => {
-            plan.move_attempt(agent, AttemptInput::Hold);
-        }
-    }
-}
-
 pub(crate) fn sealed(
     plan: &mut Plan<'_>,
     effect: &effect::Seal,
@@ -449,7 +330,7 @@ pub(crate) fn fail(plan: &mut Plan<'_>, agent: &AgentId, why: String) {
 }
 
 /// Blocks the idea until a person looks at it; its worktree is kept.
-fn block(plan: &mut Plan<'_>, agent: &AgentId, why: String) {
+pub(super) fn block(plan: &mut Plan<'_>, agent: &AgentId, why: String) {
     plan.end(
         agent,
         End::keeping(AttemptEnd::Blocked, IdeaStatus::Blocked, Some(why)),

@@ -267,7 +267,7 @@ fn red(
     if blame == Blame::InDoubt {
         plan.emit(VerifyDoubted {
             id: entry.idea.clone(),
-            doubt: blame::doubt(command, run, &how, end, None),
+            doubt: blame::doubt(command, run, &how, end),
         });
     }
     hold_for_target(plan, entry, command, &how);

@@ -1,0 +1,140 @@
+//! Decides on the checks in an attempt's worktree: what passes goes on, what fails is charged where
+//! [`blame`] says so.
+//!
+//! Invariant: as in [`outcomes`](super::outcomes).
+
+use super::outcomes::{block, fail, working};
+use super::run_end::{failure_of, is_stopped, killed_too_often, run_ended};
+use super::stuck;
+use crate::domain::decide::blame::{self, Blame};
+use crate::domain::decide::decision::Plan;
+use crate::domain::decide::environment_faults::broken_commands::{
+    self, CheckCommand, CheckedTree, CommandKind,
+};
+use crate::domain::decide::environment_faults::{nobodys_fault, release};
+use crate::domain::decide::setup;
+use crate::domain::effect::SetupTree;
+use crate::domain::event::{GateDoubted, GateExcused, GateFailed, GatePassed};
+use crate::domain::ids::{AgentId, RunId};
+use crate::domain::lifecycle::{AttemptInput, AttemptPhase};
+use crate::domain::observation::{RunEnd, RunEndKind};
+use crate::domain::outcome::Failure;
+use crate::domain::state::baseline::Doubt;
+use crate::domain::state::{Attempt, Feedback};
+
+/// Handles the end of a quality or setup command in the worktree.
+pub(crate) fn gate_over(
+    plan: &mut Plan<'_>,
+    agent: &AgentId,
+    run: &RunId,
+    command: CheckCommand<'_>,
+    outcome: &Result<RunEnd, Failure>,
+) {
+    let end = run_ended(plan, run, outcome);
+    let Some(attempt) = working(plan, agent, AttemptPhase::Gating) else {
+        return;
+    };
+    if let Some(trouble) = outcome.as_ref().err().and_then(nobodys_fault) {
+        return release(plan, agent, trouble);
+    }
+    // The commands have changed: the new gate starts from its first command.
+    if !command.is_next(plan.state, attempt.setup.as_deref(), attempt.gate_next) {
+        return;
+    }
+    let stopped = is_stopped(plan.state, run, &end.how);
+    let tree = CheckedTree::Worktree(agent, &attempt.idea);
+    // It runs again when a person has resumed the swarm.
+    if !stopped && broken_commands::hold(plan, &tree, command, &end.how) {
+        return;
+    }
+    if let Some(how) = killed_too_often(plan.state, &end.how, attempt.lost_runs) {
+        let why = format!("the runner of `{}` {how}", command.command);
+        return fail(plan, agent, why);
+    }
+    match failure_of(&end.how) {
+        None if matches!(end.how, RunEndKind::Exited { .. }) => gate_passed(plan, agent, command),
+        Some(how) if !stopped => {
+            let doubt = blame::doubt(command.command, run, &how, &end);
+            let doubt = blame::repeated(plan.state, doubt, attempt, &end);
+            gate_red(plan, agent, attempt, command, doubt);
+        }
+        // Stopped or lost: not judged; it runs again when the swarm continues.
+        _ => {}
+    }
+}
+
+fn gate_passed(plan: &mut Plan<'_>, agent: &AgentId, command: CheckCommand<'_>) {
+    let (agent, index) = (agent.clone(), command.index);
+    match (command.kind, plan.state.settings.as_deref()) {
+        (CommandKind::Quality, _) => plan.emit(GatePassed { agent, index }),
+        (CommandKind::Setup, Some(settings)) => {
+            setup::pass(plan, SetupTree::Worktree { agent }, index, settings);
+        }
+        (CommandKind::Setup, None) => {}
+    }
+}
+
+/// A command failed in the worktree. A setup command that fails after the work has begun is charged
+/// at once.
+fn gate_red(
+    plan: &mut Plan<'_>,
+    agent: &AgentId,
+    attempt: &Attempt,
+    command: CheckCommand<'_>,
+    doubt: Doubt,
+) {
+    let before = attempt.doubt();
+    let judged = match command.kind {
+        CommandKind::Setup => Blame::Work,
+        CommandKind::Quality => blame::judge(plan.state, before, command.command, &doubt.run),
+    };
+    let agent = agent.clone();
+    match judged {
+        Blame::Work => charge(plan, &agent, attempt, &doubt),
+        Blame::InDoubt if before == Some(&doubt) => {}
+        Blame::InDoubt => plan.emit(GateDoubted { agent, doubt }),
+        Blame::Nobody => plan.emit(GateExcused {
+            agent,
+            command: doubt.command,
+            run: doubt.run,
+        }),
+    }
+}
+
+/// Charges the work for a failed check: its agent is sent back, or it is stuck.
+pub(crate) fn charge(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, doubt: &Doubt) {
+    let failed = GateFailed {
+        agent: agent.clone(),
+        feedback: Feedback {
+            command: doubt.command.clone(),
+            how: doubt.how.clone(),
+            run: Some(doubt.run.clone()),
+            merged: false,
+        },
+        fingerprint: doubt.fingerprint.clone(),
+    };
+    gate_failed(plan, attempt, failed, doubt.output.as_deref());
+}
+
+/// Sends the agent back with what failed, unless it is stuck.
+pub(super) fn gate_failed(
+    plan: &mut Plan<'_>,
+    attempt: &Attempt,
+    failed: GateFailed,
+    last_words: Option<&str>,
+) {
+    let agent = &failed.agent.clone();
+    let stuck = stuck::same_failure(attempt, &failed, last_words)
+        .or_else(|| stuck::sent_back_without_change(plan, attempt, &failed));
+    if stuck.is_none() {
+        let in_a_row = attempt.without_commit;
+        stuck::warn(plan, agent, attempt, in_a_row, Some(&failed.feedback));
+    }
+    plan.emit(failed);
+    match stuck {
+        Some(why) => block(plan, agent, why),
+        None => {
+            plan.move_attempt(agent, AttemptInput::Hold);
+        }
+    }
+}
