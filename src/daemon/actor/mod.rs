@@ -2,7 +2,8 @@
 //! answers and acts once they are on disk. Started by `lifecycle::daemon`.
 //!
 //! `handle` gives others access, `drivers` carry out effects, `journal_thread` writes batches,
-//! `snapshots` takes snapshots, `clock` never goes back. Decisions see `tip` (everything decided).
+//! `snapshots` takes snapshots, `clock` never goes back, `timer` says when to wake up. Decisions
+//! see `tip` (everything decided).
 //! Invariant: only durable events have effects. If a batch cannot be written, `tip` goes back to
 //! the published state, commands fail and observations are decided again. If the log is lost, the
 //! actor ends.
@@ -12,6 +13,7 @@ pub(super) mod drivers;
 pub mod handle;
 pub(super) mod journal_thread;
 pub(super) mod snapshots;
+mod timer;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -37,6 +39,7 @@ use crate::domain::request::Request;
 use crate::domain::state::{Counters, State};
 use crate::domain::time::Timestamp;
 use drivers::Drivers;
+use timer::{until, until_deadline};
 
 /// Most inputs decided together.
 const INPUTS_AT_ONCE: usize = 128;
@@ -488,16 +491,6 @@ impl Actor {
     }
 }
 
-/// How long until the rules must decide again. One that came since they last did is due now: it
-/// would be waited for in vain if only those after `wall` counted.
-fn until_deadline(state: &State, advanced_at: Timestamp, wall: Timestamp) -> Option<Duration> {
-    decide::next_deadline(state, advanced_at).map(|time| until(time, wall))
-}
-
-fn until(time: Timestamp, wall: Timestamp) -> Duration {
-    Duration::from_millis(u64::try_from(time.since(wall)).unwrap_or(0))
-}
-
 /// Whether [`Actor::begin`] makes this observation itself.
 fn begins(seen: &Observation) -> bool {
     matches!(
@@ -510,22 +503,5 @@ fn reply(answers: Vec<(Answer, Accepted)>) {
     for (answer, accepted) in answers {
         // The client has gone.
         drop(answer.send(Ok(accepted)));
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_deadline_that_comes_between_a_decision_and_the_next_timer_is_due_at_once() {
-        let at = Timestamp::from_millis;
-        let mut state = State::default();
-        state.swarm.held_until = Some(at(1_000));
-        let wait = |advanced, wall| until_deadline(&state, at(advanced), at(wall));
-        assert_eq!(wait(990, 995), Some(Duration::from_millis(5)));
-        assert_eq!(wait(990, 1_010), Some(Duration::ZERO));
-        assert_eq!(wait(1_000, 1_010), None);
     }
 }

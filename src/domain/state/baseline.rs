@@ -2,9 +2,9 @@
 //! last check failed, and which failed checks of ideas wait for it.
 //!
 //! Invariant: only [`evolve`](crate::domain::evolve) changes it. `green` means that the last commit
-//! at which the target was seen is in `passed`. A change of the quality commands or of the target
-//! branch resets everything. Runs are compared by their numbers, which no clock can change: one with
-//! a larger number began later.
+//! at which the target was seen is in `passed` and not in doubt. A change of the quality commands
+//! or of the target branch resets everything. Runs are compared by their numbers, which no clock
+//! can change: one with a larger number began later.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Decides on the outcomes of an attempt's effects: the worktree, the iterations, the seal. Those of
-//! its checks are in [`gate`](super::gate).
+//! Decides on the outcomes of an attempt's effects: the worktree, the iterations, the seal. Those
+//! of its checks are in [`gate`](super::gate).
 //!
 //! Invariant: an outcome counts only in the phase that requested it, and not for an attempt that is
 //! ending: that one ends as soon as nothing is in progress.
