@@ -191,6 +191,12 @@ fn runs_that_anybody_needs_stay_beside_a_daemon_and_without_one() {
     let daemon = sandbox.start();
     sandbox.wait_held("it");
     sandbox.wait_idea("idea-004", "blocked");
+    // Until then its record needs the run.
+    sandbox.wait_for("the record of the blocked run", || {
+        let recorded = sandbox.logged("iterationRecorded");
+        let mut runs = recorded.iter().filter_map(|it| it.data["run"].as_str());
+        runs.any(|run| run.contains("-ed-004-")).then_some(())
+    });
     // What was over went by itself, after the start.
     sandbox.wait_for("old runs to be removed", || {
         names(&sandbox, "runs").is_disjoint(&before).then_some(())
