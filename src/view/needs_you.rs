@@ -14,7 +14,7 @@ use crate::domain::state::State;
 #[schema(as = Need)]
 pub struct NeedsYou {
     /// `question`, `review`, `conflict`, `merge`, `checkout`, `blocked`, `failed`, `target`,
-    /// `account`, `paused` or `rollback`.
+    /// `account`, `environment`, `paused` or `rollback`.
     #[schema(value_type = String)]
     pub kind: &'static str,
     /// The idea that waits.

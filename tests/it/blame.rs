@@ -55,7 +55,7 @@ fn a_service_that_goes_away_charges_no_idea_and_all_land_once_it_is_back() {
     for idea in &ideas {
         let_go(&sandbox, idea);
     }
-    sandbox.wait_needs_you("target");
+    sandbox.wait_needs_you("environment");
     let need = sandbox.status()["needsYou"][0]["message"].clone();
     assert!(
         need.as_str().unwrap().contains("connection refused"),

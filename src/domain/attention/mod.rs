@@ -48,6 +48,8 @@ pub enum NoticeKind {
     Target,
     /// An account cannot be used.
     Account,
+    /// Checks of the target fail for a reason outside the repository.
+    Environment,
     /// swarm is paused.
     Paused,
     /// A rollback was interrupted.
@@ -63,7 +65,7 @@ impl NoticeKind {
     }
 
     /// All kinds.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Question,
         Self::Review,
         Self::Conflict,
@@ -73,6 +75,7 @@ impl NoticeKind {
         Self::Failed,
         Self::Target,
         Self::Account,
+        Self::Environment,
         Self::Paused,
         Self::Rollback,
         Self::Ended,
@@ -90,6 +93,7 @@ impl NoticeKind {
             Self::Failed => "failed",
             Self::Target => "target",
             Self::Account => "account",
+            Self::Environment => "environment",
             Self::Paused => "paused",
             Self::Rollback => "rollback",
             Self::Ended => "ended",
@@ -214,6 +218,7 @@ impl<'a> Need<'a> {
     /// Its kind.
     pub fn kind(&self) -> NoticeKind {
         match self.what {
+            What::Baseline(failed) if failed.environment => NoticeKind::Environment,
             What::Rewritten(..) | What::Baseline(_) => NoticeKind::Target,
             What::Paused(_) => NoticeKind::Paused,
             What::Account(..) => NoticeKind::Account,

@@ -72,7 +72,7 @@ pub fn ideas_left(state: &State) -> Rest {
         SwarmPhase::Running | SwarmPhase::Recovering
     );
     let mut left = false;
-    let red = state.red_baseline().is_some();
+    let red = is_target_red(state);
     for attempt in state.agents.values() {
         match attempt.phase {
             // Its entry in the merge queue decides.
@@ -124,6 +124,13 @@ pub fn ideas_left(state: &State) -> Rest {
     if left { Rest::NeedsPerson } else { Rest::Idle }
 }
 
+/// Whether work waits for somebody to mend the target. What is broken outside the repository may
+/// come back by itself.
+fn is_target_red(state: &State) -> bool {
+    let failed = state.red_baseline();
+    failed.is_some_and(|failed| !failed.environment)
+}
+
 /// Whether the profile's account is on hold until a person resumes it.
 fn is_held_for_person<'a>(
     state: &'a State,
@@ -150,7 +157,7 @@ fn waits_for_person(state: &State, entry: &MergeEntry) -> bool {
         state.swarm.phase,
         SwarmPhase::Running | SwarmPhase::Recovering
     );
-    let checks = running && state.red_baseline().is_none();
+    let checks = running && !is_target_red(state);
     let red = state.is_held_by_target(entry) && !checks;
     let attempt = state.agents.get(&entry.agent);
     let at_boundary = attempt.is_some_and(|attempt| attempt.phase == AttemptPhase::Backoff);

@@ -34,10 +34,14 @@ pub fn baseline_failure(failed: &BaselineFailure, settings: &Settings) -> String
     let output = output.map_or_else(String::new, |output| format!(": {output}"));
     let is_setup = settings.setup.contains(command) && !settings.quality_commands.contains(command);
     let kind = if is_setup { "the setup command " } else { "" };
-    format!(
-        "{kind}`{command}` fails on {branch} at {commit:.10}, before any work ({}){output}",
-        failed.how
-    )
+    let how = &failed.how;
+    if failed.environment {
+        return format!(
+            "{kind}`{command}` fails on {branch} at {commit:.10}, which passed before, so something \
+            outside the repository is broken ({how}){output}"
+        );
+    }
+    format!("{kind}`{command}` fails on {branch} at {commit:.10}, before any work ({how}){output}")
 }
 
 /// The command that shows the output of the failed check.

@@ -1,6 +1,6 @@
 //! Decides whether failed work is charged for a failed check.
 //!
-//! Invariant: where the untouched target must pass before work begins, a failed quality command is
+//! Invariant: where the untouched target must pass before work begins, a failed command is
 //! charged only after it has passed elsewhere in a run that began later, so that a database that
 //! is gone or a full table is nobody's fault. While the target fails as well, nothing is charged:
 //! the command runs again when the target passes. This is the only place that decides it; the gate
@@ -16,7 +16,7 @@ use crate::domain::state::{Attempt, State};
 /// A command that takes longer is not repeated before its work is charged, in milliseconds.
 const LONG_MS: i64 = 120_000;
 
-/// Who is to blame for a failed quality command.
+/// Who is to blame for a failed setup or quality command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Blame {
     /// The work.

@@ -64,7 +64,11 @@ pub(super) fn pass_command(state: &mut State, passed: &BaselinePassed) {
 
 pub(super) fn fail(state: &mut State, failed: &BaselineFailed) {
     let baseline = &mut state.swarm.baseline;
-    let before = baseline.failed.as_ref().map_or(0, |failed| failed.tries);
+    let before = baseline.failed.as_ref();
+    let still = before.is_some_and(|it| it.environment && it.commit == failed.commit);
+    let passed = |commit: &Oid| baseline.passed.contains(commit);
+    let environment = still || failed.commit.as_ref().is_some_and(passed);
+    let before = before.map_or(0, |failed| failed.tries);
     baseline.failed = Some(BaselineFailure {
         commit: failed.commit.clone(),
         command: failed.command.clone(),
@@ -73,6 +77,7 @@ pub(super) fn fail(state: &mut State, failed: &BaselineFailed) {
         run: failed.run.clone(),
         not_before: failed.not_before,
         tries: before + 1,
+        environment,
     });
     baseline.green = false;
     baseline.checking = None;

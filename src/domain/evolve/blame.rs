@@ -7,8 +7,9 @@ use crate::domain::event::{GateDoubted, GateExcused, RunEnded, VerifyDoubted};
 use crate::domain::observation::RunEndKind;
 use crate::domain::state::State;
 use crate::domain::state::baseline::Uncharged;
+use crate::domain::state::setup::VERIFY_TREE;
 
-/// Remembers which run of a quality command passed last.
+/// Remembers which run of a setup or quality command passed last.
 pub(super) fn end_run(state: &mut State, ended: &RunEnded) {
     let passed = ended.end.how == RunEndKind::Exited { code: 0 };
     if !passed || !state.requires_baseline() {
@@ -20,9 +21,9 @@ pub(super) fn end_run(state: &mut State, ended: &RunEnded) {
     let command = match purpose {
         Purpose::Gate { command, .. }
         | Purpose::Verify { command, .. }
+        | Purpose::Setup { command, .. }
         | Purpose::Baseline { command, .. } => command.clone(),
         Purpose::Iteration { .. }
-        | Purpose::Setup { .. }
         | Purpose::Hook { .. }
         | Purpose::Synthesis { .. }
         | Purpose::Replay { .. } => return,
@@ -49,8 +50,12 @@ pub(super) fn doubt_verify(state: &mut State, doubted: &VerifyDoubted) {
     });
 }
 
-/// The untouched target must pass once more.
+/// The untouched target must pass once more. A setup that is in doubt runs there from the start,
+/// or its success would be an old one.
 pub(super) fn doubt_target(state: &mut State) {
+    if state.is_setup_in_doubt() {
+        state.setups.remove(VERIFY_TREE);
+    }
     state.swarm.baseline.green = false;
     state.swarm.baseline.doubted = true;
 }

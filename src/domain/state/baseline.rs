@@ -40,7 +40,7 @@ pub struct Baseline {
     /// Quality commands in a row whose runner was killed.
     #[serde(skip_serializing_if = "is_zero")]
     pub lost_runs: u32,
-    /// Number of the newest run of each quality command that passed, on whatever tree.
+    /// Number of the newest run of each setup and quality command that passed, on whatever tree.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub commands: BTreeMap<String, u64>,
     /// Whether commits that have passed must pass once more: a check failed, and nobody knows yet
@@ -98,9 +98,12 @@ pub struct BaselineFailure {
     pub not_before: Timestamp,
     /// Failed checks in a row.
     pub tries: u32,
+    /// Whether the same commit passed before, so that the cause lies outside the repository.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub environment: bool,
 }
 
-/// A failed quality command that nobody is charged for yet.
+/// A failed setup or quality command that nobody is charged for yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Doubt {
@@ -216,15 +219,22 @@ impl State {
         settings.is_some_and(Settings::requires_baseline)
     }
 
-    /// The doubt about the next quality command of an attempt.
+    /// The doubt about the next setup or quality command of an attempt.
     pub fn doubt_of<'a>(&self, attempt: &'a Attempt) -> Option<&'a Doubt> {
         let doubt = attempt.doubt()?;
-        let next = self
-            .settings
-            .as_deref()?
-            .quality_commands
-            .get(attempt.gate_next);
+        let settings = self.settings.as_deref()?;
+        let next = match &attempt.setup {
+            Some(due) => settings.setup.get(due.next),
+            None => settings.quality_commands.get(attempt.gate_next),
+        };
         (next == Some(&doubt.command)).then_some(doubt)
+    }
+
+    /// Whether a setup command that failed in a worktree is judged only after it has passed in the
+    /// merge worktree, on the untouched target.
+    pub fn is_setup_in_doubt(&self) -> bool {
+        let mut attempts = self.agents.values();
+        attempts.any(|attempt| attempt.setup.is_some() && self.waits_for_target(attempt))
     }
 
     /// Whether the work of an attempt is judged only after the untouched target has been checked.
@@ -232,7 +242,6 @@ impl State {
         let at_check = attempt.phase == AttemptPhase::Gating
             && attempt.sealed
             && attempt.run.is_none()
-            && attempt.setup.is_none()
             && attempt.ending.is_none();
         let in_doubt = || {
             let doubt = self.doubt_of(attempt);

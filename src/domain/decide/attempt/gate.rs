@@ -74,8 +74,7 @@ fn gate_passed(plan: &mut Plan<'_>, agent: &AgentId, command: CheckCommand<'_>) 
     }
 }
 
-/// A command failed in the worktree. A setup command that fails after the work has begun is charged
-/// at once.
+/// A command failed in the worktree.
 fn gate_red(
     plan: &mut Plan<'_>,
     agent: &AgentId,
@@ -84,12 +83,8 @@ fn gate_red(
     doubt: Doubt,
 ) {
     let before = attempt.doubt();
-    let judged = match command.kind {
-        CommandKind::Setup => Blame::Work,
-        CommandKind::Quality => blame::judge(plan.state, before, command.command, &doubt.run),
-    };
     let agent = agent.clone();
-    match judged {
+    match blame::judge(plan.state, before, command.command, &doubt.run) {
         Blame::Work => charge(plan, &agent, attempt, &doubt),
         Blame::InDoubt if before == Some(&doubt) => {}
         Blame::InDoubt => plan.emit(GateDoubted { agent, doubt }),
