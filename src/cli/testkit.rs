@@ -425,6 +425,7 @@ fn judged_events() -> Vec<Event> {
             head: oid(),
             committed: true,
             setup: None,
+            links: vec!["node_modules".into()],
         }),
         Event::GatePassed(GatePassed {
             agent: agent(),

@@ -110,6 +110,8 @@ pub enum SealOutcome {
         committed: bool,
         /// As in [`TreeSetup::key`].
         setup: Option<String>,
+        /// Links that lead out of the worktree and were not committed.
+        links: Vec<String>,
     },
     /// The worktree or the branch is in a state that only its agent can resolve.
     Unsealable {

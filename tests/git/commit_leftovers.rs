@@ -1,6 +1,7 @@
 //! Sealing: what an agent leaves behind becomes a commit, or a clear outcome.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use swarm::git::{GitError, Oid, Seal, Sealed};
@@ -51,6 +52,29 @@ fn what_was_left_becomes_one_commit_and_a_redo_the_same() {
         head
     );
     fixture.check();
+}
+
+#[test]
+fn a_link_that_leads_out_of_the_worktree_is_left_out_and_named() {
+    let fixture = Fixture::new();
+    let (path, tip) = fixture.attempt(1, &[("x", "x")]);
+    write(&path, "new", "n");
+    symlink(path.join("ignored"), path.join("node_modules")).unwrap();
+    symlink("new", path.join("alias")).unwrap();
+    let sealed = fixture.repo.seal(&want(&fixture, 1)).unwrap();
+    let Sealed::Done { head, links, .. } = &sealed else {
+        panic!("{sealed:?}");
+    };
+    assert_eq!(links, &["node_modules"]);
+    assert_eq!(
+        git(
+            &path,
+            &["diff", "--name-only", &tip.to_string(), &head.to_string()]
+        ),
+        "alias\nnew"
+    );
+    assert_eq!(git(&path, &["status", "--porcelain"]), "?? node_modules");
+    assert_eq!(fixture.repo.seal(&want(&fixture, 1)).unwrap(), sealed);
 }
 
 #[test]

@@ -105,6 +105,9 @@ pub struct AttemptSealed {
     /// Key of the setup that must run in it before it is used; absent if it is ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setup: Option<String>,
+    /// Links that lead out of the worktree and were not committed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

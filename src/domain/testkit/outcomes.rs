@@ -46,6 +46,7 @@ pub(crate) fn sealed(head: u64, committed: bool) -> SealOutcome {
         head,
         committed,
         setup: tree_setup().key,
+        links: vec![],
     }
 }
 

@@ -352,6 +352,7 @@ impl World {
                 head: self.commit(),
                 committed: true,
                 setup: some_setup(choices).key,
+                links: vec![],
             }),
             8 => Ok(SealOutcome::Unsealable {
                 message: "a merge is in progress".into(),

@@ -3,7 +3,7 @@
 use crate::domain::effect::{Effect, Purpose};
 use crate::domain::ids::RunId;
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
-use crate::domain::outcome::{BaselineReady, TreeSetup};
+use crate::domain::outcome::{BaselineReady, SealOutcome, TreeSetup};
 use crate::domain::settings::{BaselineMode, Settings};
 use crate::domain::state::IdeaStatus;
 use crate::domain::testkit::scenario::exit;
@@ -143,8 +143,13 @@ fn while_the_target_fails_as_well_nobody_is_charged_and_all_goes_on_by_itself() 
         target_is(&mut s, 1);
         assert!((1..=3).all(|number| is_uncharged(&s, number)));
         assert!(s.state.outbox.is_empty(), "nothing runs in vain");
-        assert_eq!(view::rest(&s.state), Rest::NeedsPerson);
+        assert_eq!(
+            view::rest(&s.state),
+            Rest::Busy,
+            "it may come back by itself"
+        );
         let need = &view::needs_you(&s.state)[0];
+        assert_eq!(need.kind, "environment");
         assert!(
             need.message
                 .contains("the checks of idea-001, idea-002, idea-003 wait")
@@ -333,4 +338,65 @@ fn another_command_in_the_configuration_ends_the_doubt_about_the_old_one() {
     checked(&mut s, 1, 1);
     s.load(|settings| settings.quality_commands = vec!["lint".into()]);
     assert!(check_of(&s, 1).is_some(), "the new command is run");
+}
+
+/// The merge worktree holds the untouched target, in which `install` was run before.
+fn set_up_target() -> BaselineReady {
+    BaselineReady {
+        warm: true,
+        setup: TreeSetup {
+            key: Some("key".into()),
+            not_copied: vec![],
+        },
+        ..target()
+    }
+}
+
+/// One idea is at work in a worktree with a setup, and its agent changes a dependency.
+fn setup_is_red() -> Scenario {
+    let mut s = Scenario::with(|settings| {
+        required(settings);
+        settings.setup = vec!["install".into()];
+    });
+    s.add("one").answer("prepareBaseline", set_up_target());
+    s.check(exit(0)).check(exit(0));
+    s.answer("prepareWorktree", outcomes::prepared());
+    s.check(exit(0)).completes(&agent(1));
+    let changed = SealOutcome::Sealed {
+        head: oid(5),
+        committed: true,
+        setup: Some("other".into()),
+        links: vec![],
+    };
+    s.answer("seal", changed).check(exit(1));
+    assert!(is_uncharged(&s, 1));
+    s
+}
+
+#[test]
+fn a_failed_setup_is_charged_once_it_has_passed_on_the_target_and_failed_again() {
+    let mut s = setup_is_red();
+    s.answer("prepareBaseline", set_up_target());
+    assert!(
+        s.pending("setup").is_some(),
+        "it runs anew, though it ran there before"
+    );
+    s.check(exit(0));
+    assert!(is_uncharged(&s, 1));
+    let again = s.attempt(1).run.clone().expect("its setup does not run");
+    s.run_ends(&again, exit(1));
+    assert!(is_sent_back(&s, 1));
+}
+
+#[test]
+fn a_setup_that_fails_on_the_target_as_well_is_nobodys_fault() {
+    let mut s = setup_is_red();
+    s.answer("prepareBaseline", set_up_target()).check(exit(1));
+    assert_eq!(view::needs_you(&s.state)[0].kind, "environment");
+    s.wait_for_deadline();
+    s.answer("prepareBaseline", set_up_target());
+    s.check(exit(0)).check(exit(0));
+    assert!(is_uncharged(&s, 1));
+    s.check(exit(0)).all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
 }

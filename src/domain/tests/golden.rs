@@ -293,6 +293,7 @@ fn attempt_samples() -> Vec<Event> {
             head: oid(2),
             committed: true,
             setup: None,
+            links: vec![],
         }),
         Event::GatePassed(GatePassed {
             agent: of(),
@@ -986,6 +987,7 @@ fn setup_samples() -> Vec<Event> {
             head: oid(2),
             committed: false,
             setup: Some("0123".into()),
+            links: vec!["node_modules".into()],
         }),
         Event::BaselineReady(BaselineReady {
             commit: oid(3),

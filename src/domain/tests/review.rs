@@ -53,6 +53,7 @@ fn finishes_at(s: &mut Scenario, head: Oid) {
             head,
             committed: false,
             setup: None,
+            links: vec![],
         },
     );
     s.all_goes_well();

@@ -49,6 +49,7 @@ fn sealed_with(key: &str) -> SealOutcome {
         head: oid(5),
         committed: true,
         setup: Some(key.into()),
+        links: vec![],
     }
 }
 

@@ -16,6 +16,7 @@ use crate::crash;
 use crate::domain::ids::attempt_name;
 use crate::domain::time::Timestamp;
 use crate::git::error::GitError;
+use crate::git::local::outward_links;
 use crate::git::merge::markers::marker_lines_in;
 use crate::git::objects::names::{branch_ref, shown};
 use crate::git::repo::{Identity, NewCommit, Repo, write_commit};
@@ -338,15 +339,13 @@ impl Repo {
         heads: &[Oid],
     ) -> Result<Oid, GitError> {
         let entries = self.status(worktree)?;
-        let nested: Vec<PathBuf> = entries
-            .into_iter()
-            .filter(|entry| entry.kind == Kind::Nested)
-            .map(|entry| entry.path)
-            .collect();
+        let nested = entries.iter().filter(|entry| entry.kind == Kind::Nested);
+        let nested = nested.map(|entry| &entry.path);
+        let links = outward_links::untracked(&worktree.path, &entries);
         let copies = self.exposed_copies(worktree)?;
         let git = worktree.git(self).long();
         let submodules = worktree.checked_out_submodules();
-        let except = nested.iter().chain(&copies).chain(&submodules);
+        let except = nested.chain(links).chain(&copies).chain(&submodules);
         add_all(git, except).ok()?;
         let tree = read_oid(&worktree.git(self).arg("write-tree").ok()?)?;
         let signature = want.identity.signature(want.time)?;

@@ -17,6 +17,7 @@ use super::status::{Entry, Kind, recognise_corrupt_index};
 use crate::crash;
 use crate::domain::time::Timestamp;
 use crate::git::error::GitError;
+use crate::git::local::outward_links;
 use crate::git::merge::markers::has_markers;
 use crate::git::objects::names::{branch_ref, shown};
 use crate::git::repo::{Head, Identity, NewCommit, Repo, write_commit};
@@ -51,6 +52,8 @@ pub enum Sealed {
         brought_back: bool,
         /// Untracked repositories inside the worktree; they were not touched.
         nested: Vec<String>,
+        /// Links that lead out of the worktree; they were left out of the commit.
+        links: Vec<String>,
     },
     /// `HEAD` is on a commit that the branch does not contain.
     Strayed {
@@ -108,6 +111,9 @@ impl Repo {
             committed: head != tip || self.is_ours(head, want)?,
             brought_back: tip != before,
             nested: nested(&entries).map(|entry| shown(&entry.path)).collect(),
+            links: outward_links::untracked(&worktree.path, &entries)
+                .map(|path| shown(path))
+                .collect(),
         })
     }
 
@@ -188,7 +194,8 @@ impl Repo {
         let submodules = worktree.checked_out_submodules();
         warn_of_moved(worktree, entries, &submodules);
         let nested = nested.iter().map(|entry| &entry.path);
-        let except = nested.chain(&copies).chain(&submodules);
+        let links = outward_links::untracked(&worktree.path, entries);
+        let except = nested.chain(&copies).chain(&submodules).chain(links);
         add_all(worktree.git(self).long(), except)
             .ok()
             .map_err(|error| recognise_corrupt_index(worktree, error))?;

@@ -22,6 +22,7 @@ pub(super) fn sealed(sealed: &AttemptSealed) -> String {
         agent,
         head,
         committed,
+        links,
         ..
     } = sealed;
     let what = if *committed {
@@ -29,7 +30,14 @@ pub(super) fn sealed(sealed: &AttemptSealed) -> String {
     } else {
         ""
     };
-    format!("{agent}: {what}branch at {}", short(head))
+    let left = match links.as_slice() {
+        [] => String::new(),
+        links => format!(
+            "; not committed, since a link must not lead out of the worktree: {}",
+            links.join(", ")
+        ),
+    };
+    format!("{agent}: {what}branch at {}{left}", short(head))
 }
 
 pub(super) fn redirected(redirected: &AgentRedirected) -> String {

@@ -266,11 +266,13 @@ pub(crate) fn sealed(
             head,
             committed,
             setup: key,
+            links,
         }) => plan.emit(AttemptSealed {
             agent: agent.clone(),
             head,
             committed,
             setup: setup::due(plan.state, &attempt.worktree, true, key.as_deref()),
+            links,
         }),
         Ok(SealOutcome::Unsealable { message }) => {
             let feedback = Feedback {
