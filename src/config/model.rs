@@ -384,7 +384,7 @@ impl Default for Completion {
 }
 
 /// What swarm puts into the worktrees of agents, and into the one that checks merges.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Worktree {
     /// Commands that set up a worktree, such as `npm ci`. They run in this order through `sh -c`:
@@ -406,6 +406,22 @@ pub struct Worktree {
     /// Only the target branch's `.gitignore` files count. Merges are checked in a worktree of their
     /// own, under the same setting.
     pub keep_ignored: KeepIgnored,
+    /// How many worktrees more than `agents.maxParallel` stay on the disk for the next idea. When
+    /// many ideas wait for a review, each has a worktree; the others go as soon as they are unused.
+    #[schemars(range(max = 1000))]
+    pub keep_idle: u32,
+}
+
+impl Default for Worktree {
+    fn default() -> Self {
+        Self {
+            setup: vec![],
+            setup_inputs: vec![],
+            copy: vec![],
+            keep_ignored: KeepIgnored::default(),
+            keep_idle: 2,
+        }
+    }
 }
 
 /// Which ignored files stay for the next idea in a worktree.

@@ -89,6 +89,7 @@ pub fn release(number: u32, proof: Proof) -> Release {
         proof,
         identity: identity(),
         time: TIME,
+        reuse: true,
     }
 }
 

@@ -158,6 +158,7 @@ fn a_worktree_that_lost_its_pointer_never_leads_into_the_persons_checkout() {
         proof: swarm::git::Proof::Abandoned,
         identity: crate::fixture::identity(),
         time: crate::fixture::TIME,
+        reuse: true,
     };
     fixture.repo.release_worktree(&release).unwrap();
     assert_eq!(crate::fixture::read(&fixture.root(), "precious"), "mine");

@@ -36,6 +36,7 @@ fn release(fixture: &Fixture, number: u32) {
         proof: Proof::Abandoned,
         identity: identity(),
         time: TIME,
+        reuse: true,
     };
     fixture.repo.release_worktree(&want).unwrap();
 }

@@ -16,6 +16,7 @@ pub fn release(number: u32, proof: Proof) -> Release {
         proof,
         identity: identity(),
         time: TIME,
+        reuse: true,
     }
 }
 
@@ -282,6 +283,23 @@ fn a_call_that_was_cut_short_goes_on_although_the_target_has_moved_since() {
     let want = fixture.want(1);
     assert_ne!(want.base, begun);
     assert_eq!(fixture.repo.prepare_worktree(&want).unwrap().head, begun);
+    fixture.check();
+}
+
+#[test]
+fn a_released_worktree_that_is_not_to_be_used_again_leaves_nothing_on_the_disk() {
+    let fixture = Fixture::new();
+    let (path, _) = fixture.attempt(1, &[("x", "x")]);
+    write(&path, "left", "l");
+    let want = Release {
+        reuse: false,
+        ..release(1, Proof::Abandoned)
+    };
+    for _ in 0..2 {
+        let released = fixture.repo.release_worktree(&want).unwrap();
+        assert!(released.rescued.is_some() && !path.exists());
+        assert_eq!(fixture.repo.pool_size().unwrap(), 0);
+    }
     fixture.check();
 }
 

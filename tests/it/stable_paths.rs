@@ -73,3 +73,27 @@ fn an_idea_keeps_its_path_and_its_files_after_every_kind_of_end() {
     assert_eq!(places(&sandbox), all);
     assert_eq!(sandbox.file_at("main", "left.txt"), "y");
 }
+
+#[test]
+fn once_the_work_that_waited_for_review_has_landed_no_more_worktrees_stay_than_are_configured() {
+    let sandbox = one_at_a_time(&[]);
+    sandbox.configure(&json!({"worktree": {"keepIdle": 1}, "merge": {"verify": false}}));
+    let ideas: Vec<String> = (0..4)
+        .map(|_| sandbox.idea_with("write $SWARM_IDEA_ID.txt x; say COMPLETE", &["--review"]))
+        .collect();
+    let daemon = sandbox.start();
+    sandbox.wait_status("4 reviews", |status| {
+        status["needsYou"]
+            .as_array()
+            .is_some_and(|it| it.len() == 4)
+    });
+    for idea in &ideas {
+        sandbox.swarm(&["merge", "approve", idea]).ok();
+        sandbox.wait_idea(idea, "done");
+    }
+    sandbox.wait_for("two idle worktrees", || {
+        let list = sandbox.git(&["worktree", "list"]);
+        (list.lines().count() == 1 + 2).then_some(())
+    });
+    daemon.stop();
+}

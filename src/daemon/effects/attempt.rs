@@ -5,7 +5,7 @@ use super::failure::{oid, ours};
 use super::local_files;
 use super::setup_key::setup_key;
 use crate::daemon::actor::clock;
-use crate::daemon::files::settings::keep_ignored;
+use crate::daemon::files::settings::{keep_ignored, stays_idle};
 use crate::domain::effect::{self, Landing, Saved};
 use crate::domain::ids::{IdeaId, attempt_name};
 use crate::domain::outcome::{
@@ -138,7 +138,7 @@ pub(super) fn seal(context: &DriverContext, effect: &effect::Seal) -> Result<Sea
     if !effect.commit {
         let head = context.repo.branch_commit(branch)?;
         let head = head.ok_or_else(|| Failure::other(format!("the branch `{branch}` is gone")))?;
-        return fit(context, effect, head, false);
+        return fit(context, effect, (head, false, vec![]));
     }
     let sealed = context.repo.seal(&Seal {
         name: effect.worktree.clone(),
@@ -150,8 +150,11 @@ pub(super) fn seal(context: &DriverContext, effect: &effect::Seal) -> Result<Sea
     })?;
     Ok(match sealed {
         Sealed::Done {
-            head, committed, ..
-        } => fit(context, effect, head, committed)?,
+            head,
+            committed,
+            links,
+            ..
+        } => fit(context, effect, (head, committed, links))?,
         Sealed::Strayed {
             head,
             branch: other,
@@ -180,8 +183,7 @@ pub(super) fn seal(context: &DriverContext, effect: &effect::Seal) -> Result<Sea
 fn fit(
     context: &DriverContext,
     effect: &effect::Seal,
-    head: git::Oid,
-    committed: bool,
+    (head, committed, links): (git::Oid, bool, Vec<String>),
 ) -> Result<SealOutcome, Failure> {
     let effect::Seal { branch, base, .. } = effect;
     let copied = &context.config().worktree.copy;
@@ -201,6 +203,7 @@ fn fit(
                 head: ours(head),
                 committed,
                 setup: setup_key(context, &effect.worktree)?,
+                links,
             });
         }
         Some(BranchProblem::Unrelated) => format!(
@@ -250,6 +253,7 @@ pub(super) fn release(
         proof,
         identity: context.repo.identity()?,
         time: effect.at,
+        reuse: stays_idle(&context.config(), worktree),
     })?;
     if let Some(commit) = released.rescued {
         tracing::info!(%commit, worktree, "uncommitted work kept under refs/swarm/rescue/");

@@ -21,6 +21,17 @@ pub(crate) fn keep_ignored(config: &Config) -> KeepIgnored {
     }
 }
 
+/// Whether a worktree that nobody uses any more stays for the next idea. Names are numbered, and
+/// the lowest free one is used first, so the highest are needed least.
+pub(crate) fn stays_idle(config: &Config, worktree: &str) -> bool {
+    let number = worktree.strip_prefix('w').and_then(|it| it.parse().ok());
+    let most = config
+        .agents
+        .max_parallel
+        .saturating_add(config.worktree.keep_idle);
+    number.is_none_or(|number: u32| number <= most)
+}
+
 /// The domain's settings without the hooks, which are files. `head` is the checked-out branch, used
 /// if the configuration sets no target.
 ///

@@ -384,9 +384,13 @@ async fn finish(context: &Arc<DriverContext>, state: State) {
             return;
         }
         // Without its ignored files, a worktree is not worth its room on the disk.
-        let tidied = match settings::keep_ignored(&context.config()) {
+        let config = context.config();
+        let tidied = match settings::keep_ignored(&config) {
             KeepIgnored::Nothing => context.repo.drain_pool(),
-            KeepIgnored::All | KeepIgnored::Matching(_) => context.repo.discard_leftovers(),
+            KeepIgnored::All | KeepIgnored::Matching(_) => {
+                let stays = |name: &str| settings::stays_idle(&config, name);
+                context.repo.discard_leftovers(stays)
+            }
         };
         if let Err(error) = tidied {
             tracing::warn!(%error, "unused worktrees could not be removed; the next start tries \

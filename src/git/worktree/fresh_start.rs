@@ -55,6 +55,7 @@ impl Repo {
             proof,
             identity: anew.identity,
             time: anew.time,
+            reuse: true,
         })?;
         Ok(Prepare {
             base: anew.tip,

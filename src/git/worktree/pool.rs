@@ -37,10 +37,11 @@ impl Repo {
         self.discard_spare(|_| true)
     }
 
-    /// Like [`Repo::drain_pool`], but keeps what the next use can build on: the pool and the
-    /// verification worktree.
-    pub fn discard_leftovers(&self) -> Result<(), GitError> {
-        self.discard_spare(|name| name != VERIFY && !name.starts_with(POOL))
+    /// Like [`Repo::drain_pool`], but keeps what the next use can build on: the verification
+    /// worktree, and of the pool those whose names `stays` accepts.
+    pub fn discard_leftovers(&self, stays: impl Fn(&str) -> bool) -> Result<(), GitError> {
+        let pooled = |name: &str| name.strip_prefix(POOL).is_some_and(&stays);
+        self.discard_spare(|name| name != VERIFY && !pooled(name))
     }
 
     /// Names of the directories that hold nobody's work.

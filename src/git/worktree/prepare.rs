@@ -178,6 +178,7 @@ impl Repo {
             proof: Proof::Keep,
             identity: self.identity()?,
             time: head.unwrap_or(Timestamp::from_millis(0)),
+            reuse: true,
         })
         .map(|_| ())
     }

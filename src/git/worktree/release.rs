@@ -52,6 +52,8 @@ pub struct Release {
     /// Date of that commit, fixed when the release was requested, so that a repeated call gives the
     /// same commit.
     pub time: Timestamp,
+    /// Whether the worktree stays in the pool for the next attempt.
+    pub reuse: bool,
 }
 
 /// Result of [`Repo::release_worktree`].
@@ -85,7 +87,7 @@ impl Repo {
         self.release_open_work(want)?;
         self.discard_leftover(&format!(".new-{}", want.name))?;
         match self.look_up(&old)? {
-            Found::Ours(worktree) => self.recycle(&worktree, &want.name)?,
+            Found::Ours(worktree) => self.recycle(&worktree, want)?,
             // It may have been moved into the pool by an interrupted call.
             Found::Nothing | Found::HalfMade | Found::Foreign(_) => self.settle_pool()?,
         }
@@ -183,13 +185,16 @@ impl Repo {
 
     /// Moves the worktree to the pool uncleaned, since its next user resets it anyway. Detaches
     /// `HEAD`, so that the branch can be deleted.
-    fn recycle(&self, worktree: &Worktree, name: &str) -> Result<(), GitError> {
+    fn recycle(&self, worktree: &Worktree, want: &Release) -> Result<(), GitError> {
+        if !want.reuse {
+            return self.discard_directory(&worktree.name);
+        }
         let detached = self.last_head(worktree).and_then(|head| {
             worktree.free_locks(self)?;
             worktree.set_head(&HeadTo::Detached(head))
         });
         match detached {
-            Ok(()) if index_is_readable(worktree) => self.put_into_pool(worktree, name),
+            Ok(()) if index_is_readable(worktree) => self.put_into_pool(worktree, &want.name),
             // Not worth keeping; and git complains of a damaged index for as long as it is there.
             Ok(()) | Err(_) => self.discard_directory(&worktree.name),
         }
