@@ -37,8 +37,8 @@ pub fn baseline_failure(failed: &BaselineFailure, settings: &Settings) -> String
     let how = &failed.how;
     if failed.environment {
         return format!(
-            "{kind}`{command}` fails on {branch} at {commit:.10}, which passed before, so something \
-            outside the repository is broken ({how}){output}"
+            "{kind}`{command}` fails on {branch} at {commit:.10}, which passed before, so \
+            something outside the repository is broken ({how}){output}"
         );
     }
     format!("{kind}`{command}` fails on {branch} at {commit:.10}, before any work ({how}){output}")
