@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 
 use super::ballast::Ballast;
 use super::disk::{SegmentFile, Storage, is_full, write_all};
-use super::error::AppendError;
+use super::error::{AppendError, JournalError};
 use super::record::{self, EncodeError, FORMAT, Header, JournalEvent, MAX_LINE};
 use super::segments::candidates::rotated_name;
+use super::segments::second_names::SecondNames;
 use super::segments::{LIVE_FILE, NEXT_FILE, Position};
 use super::tail_scan::ChainStart;
 use crate::crash;
@@ -35,6 +36,7 @@ pub struct Journal {
     staged_kind: String,
     /// Why the log accepts nothing more.
     closed: Option<AppendError>,
+    second_names: Option<SecondNames>,
 }
 
 /// The segment that is being appended to.
@@ -99,7 +101,19 @@ impl Journal {
             staged_kind: last_kind.clone(),
             last_kind,
             closed: None,
+            second_names: None,
         }
+    }
+
+    /// Gives the segments second names, now and whenever a new one begins, and goes on under those
+    /// when the first names are removed.
+    ///
+    /// # Errors
+    /// The present segments cannot be given second names; those of later ones are tried anyway.
+    pub fn keep_second_names(&mut self, names: SecondNames) -> Result<(), JournalError> {
+        let linked = names.link(self.live.first);
+        self.second_names = Some(names);
+        linked
     }
 
     /// Appends `events`, all or none, after the record `expected`, which must be the log's last.
@@ -256,10 +270,14 @@ impl Journal {
         self.check_fence()
     }
 
-    /// Whoever else writes to the live segment, or removes it, has taken the log from us.
+    /// Whoever else writes to the live segment, or removes it for good, has taken the log from us.
     fn check_fence(&mut self) -> Result<(), AppendError> {
         let path = self.dir.join(LIVE_FILE);
-        let why = match self.live.file.length(&path) {
+        let mut length = self.live.file.length(&path);
+        if matches!(length, Ok(None)) && self.bring_back() {
+            length = self.live.file.length(&path);
+        }
+        let why = match length {
             Ok(Some(length)) if length == self.live.length => return Ok(()),
             Ok(Some(length)) => format!(
                 "{LIVE_FILE} has {length} bytes, but this process wrote {}",
@@ -269,6 +287,25 @@ impl Journal {
             Err(e) => return Err(self.close(AppendError::Unavailable { why: e.to_string() })),
         };
         Err(self.close(AppendError::Fenced { why }))
+    }
+
+    /// Brings the log's own names back after somebody has removed them; whether it did.
+    fn bring_back(&self) -> bool {
+        let Some(names) = &self.second_names else {
+            return false;
+        };
+        match names.restore() {
+            Ok(restored) => {
+                if restored {
+                    tracing::warn!("the event log was removed from .swarm/state; it was put back");
+                }
+                restored
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the event log was removed and cannot be put back");
+                false
+            }
+        }
     }
 
     /// After a write for which there was no room. Synced, so that the refused records cannot come
@@ -341,6 +378,11 @@ impl Journal {
             first: self.durable.next_seq,
             length,
         };
+        if let Some(names) = &self.second_names
+            && let Err(error) = names.link(self.live.first)
+        {
+            tracing::warn!(%error, "the new file of the event log has no second name");
+        }
         Ok(())
     }
 

@@ -135,7 +135,7 @@ fn lose_the_beginning_and_both_snapshots(sandbox: &Sandbox) {
 }
 
 fn lose_all_state(sandbox: &Sandbox) {
-    fs::remove_dir_all(sandbox.dot_swarm("state")).unwrap();
+    sandbox.lose_state();
 }
 
 /// Three ideas that landed, one that is blocked, one whose agent was killed, and one that waits.

@@ -130,6 +130,12 @@ impl Sandbox {
         self.repo().join(".swarm").join(name)
     }
 
+    /// Removes the state with the second names of its log: nothing is left of it.
+    pub fn lose_state(&self) {
+        fs::remove_dir_all(self.dot_swarm("state")).unwrap();
+        fs::remove_dir_all(self.repo().join(".git/swarm/log")).unwrap();
+    }
+
     /// Writes a file of the repository.
     pub fn write(&self, name: &str, content: &str) {
         let path = self.repo().join(name);
