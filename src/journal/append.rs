@@ -105,8 +105,7 @@ impl Journal {
         }
     }
 
-    /// Gives the segments second names, now and whenever a new one begins, and goes on under those
-    /// when the first names are removed.
+    /// Gives the segments second names, now and whenever a new one begins.
     ///
     /// # Errors
     /// The present segments cannot be given second names; those of later ones are tried anyway.
@@ -270,14 +269,10 @@ impl Journal {
         self.check_fence()
     }
 
-    /// Whoever else writes to the live segment, or removes it for good, has taken the log from us.
+    /// Whoever else writes to the live segment, or removes it, has taken the log from us.
     fn check_fence(&mut self) -> Result<(), AppendError> {
         let path = self.dir.join(LIVE_FILE);
-        let mut length = self.live.file.length(&path);
-        if matches!(length, Ok(None)) && self.bring_back() {
-            length = self.live.file.length(&path);
-        }
-        let why = match length {
+        let why = match self.live.file.length(&path) {
             Ok(Some(length)) if length == self.live.length => return Ok(()),
             Ok(Some(length)) => format!(
                 "{LIVE_FILE} has {length} bytes, but this process wrote {}",
@@ -287,25 +282,6 @@ impl Journal {
             Err(e) => return Err(self.close(AppendError::Unavailable { why: e.to_string() })),
         };
         Err(self.close(AppendError::Fenced { why }))
-    }
-
-    /// Brings the log's own names back after somebody has removed them; whether it did.
-    fn bring_back(&self) -> bool {
-        let Some(names) = &self.second_names else {
-            return false;
-        };
-        match names.restore() {
-            Ok(restored) => {
-                if restored {
-                    tracing::warn!("the event log was removed from .swarm/state; it was put back");
-                }
-                restored
-            }
-            Err(error) => {
-                tracing::warn!(%error, "the event log was removed and cannot be put back");
-                false
-            }
-        }
     }
 
     /// After a write for which there was no room. Synced, so that the refused records cannot come

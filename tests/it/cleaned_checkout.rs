@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::doctor::CUT;
-use crate::harness::Sandbox;
+use crate::harness::{PATIENCE, Sandbox};
 
 /// One idea that has landed and one that waits; the setup is committed, so `git clean` leaves it.
 fn with_backlog() -> Sandbox {
@@ -39,35 +39,23 @@ fn git_clean_loses_no_idea_and_no_number() {
 }
 
 #[test]
-fn a_log_that_is_removed_beside_a_daemon_comes_back_and_work_goes_on() {
+fn a_checkout_that_is_cleaned_beside_a_daemon_ends_it_and_the_next_one_goes_on() {
     let sandbox = Sandbox::ready();
     let held = sandbox.idea("hold it; write a.txt x; say COMPLETE");
     let daemon = sandbox.start();
     sandbox.wait_held("it");
-    let log = sandbox.dot_swarm("state/events.jsonl");
-    for _ in 0..2 {
-        fs::remove_file(&log).unwrap();
-        sandbox.wait_for("the log to be back", || log.exists().then_some(()));
-    }
+    sandbox.git(&["clean", "-fdxq", ".swarm/state"]);
+    assert_eq!(daemon.wait_exit(PATIENCE), 74, "{}", daemon.output());
+    drop(daemon);
     sandbox.release("it");
-    sandbox.wait_idea(&held, "done");
-    let later = sandbox.idea("write b.txt x; say COMPLETE");
-    sandbox.wait_idea(&later, "done");
-    daemon.stop();
-    sandbox.assert_log_sound();
     assert_eq!(sandbox.run_until_idle(), 0);
-}
-
-#[test]
-fn while_a_daemon_runs_a_cleaned_checkout_lets_no_second_one_start() {
-    let sandbox = Sandbox::ready();
-    sandbox.idea("hold it; write a.txt x; say COMPLETE");
-    let daemon = sandbox.start();
-    sandbox.wait_held("it");
-    fs::remove_dir_all(sandbox.dot_swarm("state")).unwrap();
-    let second = sandbox.swarm(&["start", "--until-idle"]);
-    second.refused(1, &["another swarm"]);
-    daemon.kill_everything();
+    assert_eq!(sandbox.idea_status(&held), "done");
+    assert_eq!(
+        sandbox.logged("iterationStarted").len(),
+        1,
+        "it was paid for once"
+    );
+    sandbox.assert_log_sound();
 }
 
 #[test]

@@ -94,6 +94,7 @@ fn zero(sandbox: &Sandbox) {
 fn lose_a_segment(sandbox: &Sandbox) {
     let segments = segments(sandbox);
     assert!(segments.len() > 3, "{segments:?}");
+    sandbox.lose_second_names();
     fs::remove_file(&segments[1]).unwrap();
 }
 
@@ -108,6 +109,7 @@ fn lose_the_end(sandbox: &Sandbox) {
     });
     let files = segments(sandbox);
     let behind = files.iter().position(|file| *file == path).unwrap();
+    sandbox.lose_second_names();
     for file in &files[behind + 1..] {
         fs::remove_file(file).unwrap();
     }

@@ -14,6 +14,7 @@ fn lose_lines_from(sandbox: &Sandbox, text: &str) {
     fs::write(&path, &bytes[..line.map_or(0, |end| end + 1)]).unwrap();
     let files = segments(sandbox);
     let behind = files.iter().position(|file| *file == path).unwrap();
+    sandbox.lose_second_names();
     for file in &files[behind + 1..] {
         fs::remove_file(file).unwrap();
     }

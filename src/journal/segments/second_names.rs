@@ -3,7 +3,8 @@
 //! Invariant: `events.<first seq>.jsonl` there is a hard link to the segment that begins with that
 //! event, so whoever removes the first name (`git clean -fdx`) removes no event. The log's own
 //! folder counts more: only missing names are brought back, and another file that stands there is
-//! never replaced. Called when the log is opened, rotated or found missing, and before a repair.
+//! never replaced. Called when the log is opened or rotated, before a command
+//! reads it, and before a repair.
 
 use std::fs;
 use std::io;

@@ -130,9 +130,14 @@ impl Sandbox {
         self.repo().join(".swarm").join(name)
     }
 
-    /// Removes the state with the second names of its log: nothing is left of it.
+    /// Removes the state and the second names of its log: nothing is left of it.
     pub fn lose_state(&self) {
         fs::remove_dir_all(self.dot_swarm("state")).unwrap();
+        self.lose_second_names();
+    }
+
+    /// Removes the second names of the log: what is removed from `.swarm/state` then is lost.
+    pub fn lose_second_names(&self) {
         fs::remove_dir_all(self.repo().join(".git/swarm/log")).unwrap();
     }
 
