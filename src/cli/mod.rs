@@ -87,7 +87,9 @@ fn execute(verb: Verb, global: Global, output: Output) -> u8 {
 
 /// Runs the command, reports a failure, and returns the exit code.
 fn finish(verb: Verb, context: &mut Context) -> u8 {
-    let done = commands::run(verb, context).and_then(|()| context.output.flush());
+    let done = bring_back_log(context)
+        .and_then(|()| commands::run(verb, context))
+        .and_then(|()| context.output.flush());
     let Err(error) = done else {
         return 0;
     };
@@ -98,6 +100,22 @@ fn finish(verb: Verb, context: &mut Context) -> u8 {
         context.output.error(&error);
     }
     error.kind.exit_code()
+}
+
+/// Brings an event log back that somebody removed from `.swarm/state`, before anything reads it.
+fn bring_back_log(context: &mut Context) -> Result<(), CliError> {
+    // The command itself says why there is no repository.
+    let names = context
+        .repo()
+        .ok()
+        .and_then(|repo| repo.paths().second_names());
+    let restored = names.map_or(Ok(false), |names| names.restore());
+    if restored? {
+        context.output.note(
+            "the event log was gone from .swarm/state, as after `git clean -fdx`; swarm put it back",
+        );
+    }
+    Ok(())
 }
 
 /// Help and version were asked for; everything else is a usage error.

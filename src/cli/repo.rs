@@ -88,6 +88,17 @@ fn not_set_up(start: &Path) -> CliError {
     let shown = start.display();
     if start.ancestors().any(|folder| folder.join(".git").exists()) {
         let message = format!("there is no {FOLDER} in {shown} or any folder above it");
+        let kept = start
+            .ancestors()
+            .find(|folder| folder.join(".git").exists());
+        let kept = kept.and_then(|root| Paths::new(root).second_names());
+        if kept.is_some_and(|names| names.is_any()) {
+            return CliError::refused(format!(
+                "{message}, but the ideas and the history of the swarm that was here are kept in \
+                the git directory"
+            ))
+            .hint("go on with it: swarm init --restore");
+        }
         return CliError::refused(message).hint("set this repository up: swarm init");
     }
     CliError::refused(format!("{shown} is not in a git repository"))

@@ -188,16 +188,16 @@ fn fold(state: &mut State, events: &mut Vec<Event>, decided: Vec<Event>, now: Ti
 /// # Errors
 /// The lock file cannot be used.
 pub fn is_locked(paths: &Paths) -> Result<bool, DaemonError> {
-    match StateLock::acquire(&paths.state) {
+    match StateLock::acquire(&paths.private) {
         Ok(_) => Ok(false),
         Err(LockError::Held { .. }) => Ok(true),
-        Err(LockError::Io { source, .. }) => Err(DaemonError::io("lock .swarm/state")(source)),
+        Err(LockError::Io { source, .. }) => Err(DaemonError::io("lock the state")(source)),
     }
 }
 
 /// The pid of the lock's holder; `None` if there is no holder or it has not written its pid yet.
 pub fn holder(paths: &Paths) -> Option<u32> {
-    match StateLock::acquire(&paths.state) {
+    match StateLock::acquire(&paths.private) {
         Err(LockError::Held { pid }) => pid,
         _ => None,
     }

@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 
 use super::ballast::Ballast;
 use super::disk::{SegmentFile, Storage, is_full, write_all};
-use super::error::AppendError;
+use super::error::{AppendError, JournalError};
 use super::record::{self, EncodeError, FORMAT, Header, JournalEvent, MAX_LINE};
 use super::segments::candidates::rotated_name;
+use super::segments::second_names::SecondNames;
 use super::segments::{LIVE_FILE, NEXT_FILE, Position};
 use super::tail_scan::ChainStart;
 use crate::crash;
@@ -35,6 +36,7 @@ pub struct Journal {
     staged_kind: String,
     /// Why the log accepts nothing more.
     closed: Option<AppendError>,
+    second_names: Option<SecondNames>,
 }
 
 /// The segment that is being appended to.
@@ -99,7 +101,18 @@ impl Journal {
             staged_kind: last_kind.clone(),
             last_kind,
             closed: None,
+            second_names: None,
         }
+    }
+
+    /// Gives the segments second names, now and whenever a new one begins.
+    ///
+    /// # Errors
+    /// The present segments cannot be given second names; those of later ones are tried anyway.
+    pub fn keep_second_names(&mut self, names: SecondNames) -> Result<(), JournalError> {
+        let linked = names.link(self.live.first);
+        self.second_names = Some(names);
+        linked
     }
 
     /// Appends `events`, all or none, after the record `expected`, which must be the log's last.
@@ -341,6 +354,11 @@ impl Journal {
             first: self.durable.next_seq,
             length,
         };
+        if let Some(names) = &self.second_names
+            && let Err(error) = names.link(self.live.first)
+        {
+            tracing::warn!(%error, "the new file of the event log has no second name");
+        }
         Ok(())
     }
 

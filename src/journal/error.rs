@@ -169,11 +169,12 @@ pub enum AppendError {
         /// What shows it.
         why: String,
     },
-    /// The live segment was removed or replaced. Nothing was written; earlier events are lost with
-    /// the file.
+    /// The live segment was removed or replaced. Nothing was written; earlier events are kept only
+    /// under the second name of the file.
     #[error(
         "the event log {} was removed or replaced while the daemon was running (`git clean -fdx` \
-        does that). Restore .swarm/state/ from a backup, or run `swarm doctor` to see your options",
+        does that). The next `swarm` command puts back what was removed. If something else stands there \
+        now, restore .swarm/state/ from a backup, or run `swarm doctor` to see your options",
         path.display()
     )]
     Removed {

@@ -1,8 +1,8 @@
 //! The lock that allows one daemon a repository; every writer of the state takes it.
 //!
-//! Invariant: the kernel holds the lock on the open file `state/lock` and releases it when its
-//! holder ends in any way. The file is never unlinked, or two holders could lock two files of one
-//! name. The pid in it is for messages only.
+//! Invariant: the kernel holds the lock on the open file `lock` and releases it when its holder ends
+//! in any way. swarm never unlinks the file, and it lies where no tool of the work tree does, or two
+//! holders could lock two files of one name. The pid in it is for messages only.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::disk::{make_private_dir, plain_file};
 
-/// The lock file's name in the state directory.
+/// The lock file's name.
 pub const LOCK_FILE: &str = "lock";
 
 /// Exclusive use of the state directory until this is dropped.
@@ -39,15 +39,15 @@ pub enum LockError {
 }
 
 impl StateLock {
-    /// Takes the lock, or fails at once with its holder. Creates the state directory (0700) if it
-    /// is missing.
-    pub fn acquire(state_dir: &Path) -> Result<Self, LockError> {
-        let path = state_dir.join(LOCK_FILE);
+    /// Takes the lock in this folder, or fails at once with its holder. Creates the folder (0700) if
+    /// it is missing.
+    pub fn acquire(folder: &Path) -> Result<Self, LockError> {
+        let path = folder.join(LOCK_FILE);
         let failed = |source| LockError::Io {
             path: path.clone(),
             source,
         };
-        make_private_dir(state_dir).map_err(failed)?;
+        make_private_dir(folder).map_err(failed)?;
         let open = plain_file().write(true).create(true).open(&path);
         let mut file = open.map_err(failed)?;
         match file.try_lock() {

@@ -41,6 +41,7 @@ pub use lock::{LOCK_FILE, LockError, StateLock};
 pub use open::{KeptAside, Opened, SEGMENT_BYTES};
 pub use reader::{position_of, replay, select};
 pub use record::{Envelope, FORMAT, JournalEvent, MAX_LINE, Record};
+pub use segments::second_names::SecondNames;
 pub use segments::{LIVE_FILE, Position, Segment, Segments, Torn};
 pub use snapshot::{
     PREVIOUS_FILE, SNAPSHOT_FILE, SNAPSHOT_VERSION, Snapshot, SnapshotFault, parse_snapshot,

@@ -306,6 +306,7 @@ fn a_new_log_beside_kept_work_of_an_older_one_does_not_take_that_work_over() {
         ".swarm/runs",
         ".swarm/ideas.jsonl",
     ]);
+    sandbox.lose_second_names();
     let new = sandbox.idea("note worked; write b.txt x; say COMPLETE");
     let ran = sandbox.swarm(&["start", "--until-idle"]);
     assert_eq!(ran.code, 0, "{ran}");

@@ -94,6 +94,7 @@ fn zero(sandbox: &Sandbox) {
 fn lose_a_segment(sandbox: &Sandbox) {
     let segments = segments(sandbox);
     assert!(segments.len() > 3, "{segments:?}");
+    sandbox.lose_second_names();
     fs::remove_file(&segments[1]).unwrap();
 }
 
@@ -108,6 +109,7 @@ fn lose_the_end(sandbox: &Sandbox) {
     });
     let files = segments(sandbox);
     let behind = files.iter().position(|file| *file == path).unwrap();
+    sandbox.lose_second_names();
     for file in &files[behind + 1..] {
         fs::remove_file(file).unwrap();
     }
@@ -135,7 +137,7 @@ fn lose_the_beginning_and_both_snapshots(sandbox: &Sandbox) {
 }
 
 fn lose_all_state(sandbox: &Sandbox) {
-    fs::remove_dir_all(sandbox.dot_swarm("state")).unwrap();
+    sandbox.lose_state();
 }
 
 /// Three ideas that landed, one that is blocked, one whose agent was killed, and one that waits.

@@ -14,6 +14,7 @@ fn lose_lines_from(sandbox: &Sandbox, text: &str) {
     fs::write(&path, &bytes[..line.map_or(0, |end| end + 1)]).unwrap();
     let files = segments(sandbox);
     let behind = files.iter().position(|file| *file == path).unwrap();
+    sandbox.lose_second_names();
     for file in &files[behind + 1..] {
         fs::remove_file(file).unwrap();
     }
@@ -93,7 +94,7 @@ fn a_log_that_ends_before_a_checkpoint_is_refused_and_a_cut_repeats_no_number() 
 fn a_log_that_was_removed_beside_a_checkpoint_is_refused_and_one_from_elsewhere_refuses_nothing() {
     let (sandbox, other) = (with_history(), Sandbox::ready());
     sandbox.swarm(&["checkpoint", "create", "mine"]).ok();
-    fs::remove_dir_all(sandbox.dot_swarm("state")).unwrap();
+    sandbox.lose_state();
     fs::remove_file(sandbox.dot_swarm("ideas.jsonl")).unwrap();
     let words = ["ends at event 0", "checkpoint `mine`", "swarm doctor"];
     // The first refusal makes the folder, for the lock.

@@ -18,6 +18,7 @@ mod carried_conversations;
 mod changed_files;
 mod checkpoints;
 mod clean;
+mod cleaned_checkout;
 mod cli_json_shapes;
 mod completions;
 mod config_values;

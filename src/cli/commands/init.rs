@@ -18,8 +18,10 @@ use crate::config::init::detect::{Detected, FoundAgent, detect};
 use crate::config::init::plan::{Choices, InitPlan, PROFILE, plan_init};
 use crate::config::init::setup::LOCAL_FILES;
 use crate::config::init::write::{check_free, write};
+use crate::daemon::Paths;
 use crate::daemon::preflight::{self, Preflight, Seen};
 use crate::git::{GitError, PathStatus, Repo as GitRepo};
+use crate::journal::SecondNames;
 
 /// `init`.
 #[derive(Debug, Args)]
@@ -40,6 +42,13 @@ pub struct Init {
     /// Write the files without asking.
     #[arg(long, short)]
     pub yes: bool,
+    /// Go on with the swarm that was in this repository before `.swarm` was removed: its ideas and
+    /// its history come back.
+    #[arg(long, conflicts_with = "new")]
+    pub restore: bool,
+    /// Begin anew, without what an earlier swarm in this repository knew.
+    #[arg(long)]
+    pub new: bool,
     /// The program and its arguments, for `--agent command` or `--agent acp`.
     #[arg(last = true, value_name = "PROGRAM")]
     pub command: Vec<String>,
@@ -50,6 +59,7 @@ pub fn run(args: &Init, context: &mut Context) -> Result<(), CliError> {
     let repo = GitRepo::open(&context.start_folder()?).map_err(refused)?;
     let root = repo.root().to_owned();
     check_free(&root).map_err(refused)?;
+    let earlier = earlier_log(args, &root)?;
     if let Some(target) = &args.target
         && !repo.target_exists(target).map_err(refused)?
     {
@@ -77,8 +87,32 @@ pub fn run(args: &Init, context: &mut Context) -> Result<(), CliError> {
     tell_of_agents(&mut plan, &seen);
     show(&plan, &root.display().to_string(), context);
     agree(context, args.yes, "Write this?")?;
+    if let Some(earlier) = earlier.as_ref().filter(|_| args.new) {
+        earlier.forget().map_err(refused)?;
+    }
     write(&root, &plan).map_err(refused)?;
+    if let Some(earlier) = earlier.filter(|_| args.restore) {
+        earlier.restore().map_err(refused)?;
+    }
     done(&plan, context)
+}
+
+/// The event log of an earlier swarm in this repository, which somebody has to decide on.
+fn earlier_log(args: &Init, root: &Path) -> Result<Option<SecondNames>, CliError> {
+    let earlier = Paths::new(root).second_names().filter(SecondNames::is_any);
+    match &earlier {
+        Some(_) if !args.restore && !args.new => Err(CliError::refused(
+            "there was a swarm in this repository; its .swarm is gone, but its ideas and its \
+            history are kept in the git directory",
+        )
+        .hint("go on with it: swarm init --restore")
+        .hint("begin anew: swarm init --new")),
+        None if args.restore => Err(CliError::refused(
+            "there is no earlier swarm in this repository that could be restored",
+        )
+        .hint("set it up: swarm init")),
+        Some(_) | None => Ok(earlier),
+    }
 }
 
 /// The ignored files that worktrees need, and notes about folders that the setup fills and that git

@@ -1,8 +1,10 @@
 //! The paths of all files in a repository: the only place that spells out names below `.swarm/`.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::domain::ids::RunId;
+use crate::journal::SecondNames;
 
 /// The paths of one repository.
 #[derive(Debug, Clone)]
@@ -13,6 +15,9 @@ pub struct Paths {
     pub swarm: PathBuf,
     /// `.swarm/state/`
     pub state: PathBuf,
+    /// `<git common directory>/swarm/`, which no tool of the work tree reaches; `.swarm/state/`
+    /// where there is no git directory.
+    pub private: PathBuf,
     /// `.swarm/runs/`
     pub runs: PathBuf,
     /// `.swarm/worktrees/`
@@ -29,9 +34,12 @@ impl Paths {
     /// The paths below the main work tree `root`.
     pub fn new(root: &Path) -> Self {
         let swarm = root.join(".swarm");
+        let state = swarm.join("state");
+        let git = git_common_dir(root);
         Self {
             root: root.to_owned(),
-            state: swarm.join("state"),
+            private: git.map_or_else(|| state.clone(), |git| git.join("swarm")),
+            state,
             runs: swarm.join("runs"),
             worktrees: swarm.join("worktrees"),
             checkpoints: swarm.join("checkpoints"),
@@ -39,6 +47,12 @@ impl Paths {
             logs: swarm.join("logs"),
             swarm,
         }
+    }
+
+    /// Where the files of the event log have second names; `None` where there is no git directory.
+    pub fn second_names(&self) -> Option<SecondNames> {
+        let names = || SecondNames::new(&self.state, &self.private.join("log"));
+        (self.private != self.state).then(names)
     }
 
     /// The worktree of this name.
@@ -104,5 +118,46 @@ impl Paths {
     /// `.swarm/learnings.md`
     pub fn learnings(&self) -> PathBuf {
         self.swarm.join("learnings.md")
+    }
+}
+
+/// The git directory that all worktrees of a repository share.
+fn git_common_dir(root: &Path) -> Option<PathBuf> {
+    let git = root.join(".git");
+    let git = if git.is_dir() {
+        git
+    } else {
+        let text = fs::read_to_string(&git).ok()?;
+        root.join(text.strip_prefix("gitdir:")?.trim())
+    };
+    let common = fs::read_to_string(git.join("commondir"));
+    let common = common.map_or_else(|_| git.clone(), |common| git.join(common.trim()));
+    common.is_dir().then_some(common)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn private_files_lie_in_the_git_directory_wherever_that_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let private = || Paths::new(dir.path()).private;
+        assert_eq!(private(), dir.path().join(".swarm/state"));
+        assert!(Paths::new(dir.path()).second_names().is_none());
+        fs::create_dir_all(dir.path().join("main/worktrees/one")).unwrap();
+        fs::write(dir.path().join(".git"), "gitdir: main\n").unwrap();
+        assert_eq!(private(), dir.path().join("main/swarm"));
+        fs::write(dir.path().join(".git"), "gitdir: main/worktrees/one\n").unwrap();
+        fs::write(dir.path().join("main/worktrees/one/commondir"), "../..\n").unwrap();
+        let common = fs::canonicalize(dir.path().join("main")).unwrap();
+        assert_eq!(
+            fs::canonicalize(private().parent().unwrap()).unwrap(),
+            common
+        );
+        fs::remove_file(dir.path().join(".git")).unwrap();
+        fs::create_dir(dir.path().join(".git")).unwrap();
+        assert_eq!(private(), dir.path().join(".git/swarm"));
     }
 }

@@ -43,7 +43,12 @@ impl Store {
         // Reads before anything is changed.
         let (state, from) = read(paths)?;
         transfer::finish(paths, &state)?;
-        let (journal, opened) = Journal::open(&paths.state)?;
+        let (mut journal, opened) = Journal::open(&paths.state)?;
+        if let Some(names) = paths.second_names()
+            && let Err(error) = journal.keep_second_names(names)
+        {
+            tracing::warn!(%error, "nothing protects the event log from `git clean`");
+        }
         if let Some(kept) = opened.torn {
             tracing::warn!(
                 bytes = kept.bytes, copy = %kept.copy.display(),
@@ -70,9 +75,9 @@ impl Store {
 /// # Errors
 /// [`DaemonError::Locked`]
 pub fn lock(paths: &Paths) -> Result<StateLock, DaemonError> {
-    StateLock::acquire(&paths.state).map_err(|error| match error {
+    StateLock::acquire(&paths.private).map_err(|error| match error {
         LockError::Held { pid } => DaemonError::Locked { pid },
-        LockError::Io { source, .. } => DaemonError::io("lock .swarm/state")(source),
+        LockError::Io { source, .. } => DaemonError::io("lock the state")(source),
     })
 }
 

@@ -258,6 +258,9 @@ pub fn take(paths: &Paths, way: RepairWay) -> Result<Option<Repaired>, DaemonErr
     let open = open.iter().find(|open| open.way == way);
     let open = open.ok_or(DaemonError::WayNotOffered)?;
     let ideas = std::fs::read(paths.ideas()).unwrap_or_default();
+    if let Some(names) = paths.second_names() {
+        names.forget()?;
+    }
     prepare(paths, diagnosis, open, &ideas)?;
     finish_locked(paths)
 }

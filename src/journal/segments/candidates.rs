@@ -115,7 +115,8 @@ pub(in crate::journal) fn rotated_name(first: u64) -> String {
     format!("events.{first}.jsonl")
 }
 
-fn first_of_name(name: &str) -> Option<u64> {
+/// The first seq that the name of a rotated segment gives.
+pub(super) fn first_of_name(name: &str) -> Option<u64> {
     let first = name.strip_prefix("events.")?.strip_suffix(".jsonl")?;
     let first: u64 = first.parse().ok()?;
     (rotated_name(first) == name).then_some(first)

@@ -6,6 +6,7 @@
 //! segment, and what the old one has of them is void. Nothing in this file changes anything.
 
 pub mod candidates;
+pub mod second_names;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -130,6 +130,17 @@ impl Sandbox {
         self.repo().join(".swarm").join(name)
     }
 
+    /// Removes the state and the second names of its log: nothing is left of it.
+    pub fn lose_state(&self) {
+        fs::remove_dir_all(self.dot_swarm("state")).unwrap();
+        self.lose_second_names();
+    }
+
+    /// Removes the second names of the log: what is removed from `.swarm/state` then is lost.
+    pub fn lose_second_names(&self) {
+        fs::remove_dir_all(self.repo().join(".git/swarm/log")).unwrap();
+    }
+
     /// Writes a file of the repository.
     pub fn write(&self, name: &str, content: &str) {
         let path = self.repo().join(name);
