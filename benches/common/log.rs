@@ -81,6 +81,7 @@ impl Maker {
         this.observe(&Observation::DaemonStarted {
             version,
             counters: None,
+            host: None,
         })?;
         let (hash, settings) = ("0".repeat(64), Box::new(settings(records)?));
         this.command(&Command::LoadSettings { hash, settings })?;

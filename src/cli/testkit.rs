@@ -207,6 +207,7 @@ fn swarm_events() -> Vec<Event> {
             version: "0.1.0".into(),
             owes_hooks: true,
             counters: None,
+            host: None,
         }),
         Event::PhaseChanged(PhaseChanged {
             phase: SwarmPhase::Running,

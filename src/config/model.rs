@@ -401,6 +401,15 @@ pub struct Worktree {
     /// never commits them.
     #[schemars(inner(regex(pattern = NOT_BLANK)))]
     pub copy: Vec<String>,
+    /// Environment variables of setup commands, agents, quality commands and `pre-start` hooks, the
+    /// same for a worktree as long as it exists. In a value, `{port}` is the first of 20 ports that
+    /// only this worktree has, `{slot}` its number, and `{db}` a name for a database of its own. A
+    /// profile's `env` overrides them. swarm hides the values wherever it shows its configuration.
+    #[schemars(extend(
+        "propertyNames" = { "pattern": VARIABLE_NAME },
+        "additionalProperties" = { "type": "string", "pattern": NO_NUL },
+    ))]
+    pub env: BTreeMap<String, String>,
     /// Which ignored files (dependencies, build results) stay for the next idea in a worktree:
     /// `true` for all, `false` for none, or patterns as in `.gitignore` for those that match.
     /// Only the target branch's `.gitignore` files count. Merges are checked in a worktree of their

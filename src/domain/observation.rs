@@ -25,6 +25,8 @@ pub enum Observation {
         version: String,
         /// Higher counters than the log's, where names on disk or in git have higher numbers.
         counters: Option<Counters>,
+        /// The machine, as far as checks depend on it; `None` if nobody looked.
+        host: Option<Host>,
     },
     /// All unfinished effects have been dispatched again.
     RecoveryDone,
@@ -130,6 +132,15 @@ pub enum Observation {
     },
     /// Only time has passed.
     Tick,
+}
+
+/// What the checks of a daemon find on its machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Host {
+    /// First of the ports that only this daemon hands out; `None` if other daemons have them all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port_block: Option<u16>,
 }
 
 /// A provenance record on disk.

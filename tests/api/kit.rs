@@ -365,6 +365,7 @@ impl World {
         self.see(Observation::DaemonStarted {
             version,
             counters: None,
+            host: None,
         })
         .await;
         let settings = Box::new(settings(mode));

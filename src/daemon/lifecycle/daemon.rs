@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, spawn_blocking};
 
+use super::port_block::PortBlock;
 use super::reload::Reloader;
 use super::shutdown::{self, Notes, cut_off};
 use super::signals::{self, Request};
@@ -42,6 +43,7 @@ use crate::daemon::runs::run;
 use crate::domain::command::Command;
 use crate::domain::decide::transfer::refuse_moved;
 use crate::domain::lifecycle::SwarmPhase;
+use crate::domain::observation::Host;
 use crate::domain::settings::{Mode, Settings};
 use crate::domain::state::{IdeaStatus, State};
 use crate::git::KeepIgnored;
@@ -138,14 +140,19 @@ impl Daemon {
         settings.hooks = hooks::settings(&repo, &config, &store.state)?;
         crash::point("daemon.checkouts-settled");
         let mode = options.mode.unwrap_or(settings.mode);
+        let ports = lease_ports(&store.state);
         let first = FirstInputs {
             counters: numbers::raised(&paths, &target, store.state.counters),
+            host: Some(Host {
+                port_block: ports.as_ref().map(PortBlock::first),
+            }),
             commands: first_commands(&config, settings, mode),
         };
         let exe =
             std::env::current_exe().map_err(DaemonError::io("find this program's own file"))?;
         let (handle, inbox, seq) = open_channels(&store.state);
-        let context = Arc::new(DriverContext::new(paths, repo, exe, config));
+        let context = DriverContext::new(paths, repo, exe, config).with_ports(ports);
+        let context = Arc::new(context);
         // Nothing before this point could be left half done by a signal.
         let signals = signals::receive_signals().unwrap_or_else(|error| {
             tracing::error!(%error, "signals cannot be received; stop the daemon with: swarm stop");
@@ -286,6 +293,17 @@ fn settle_leftovers(paths: &Paths, repo: &Repo) -> Result<(), DaemonError> {
         .map_err(DaemonError::io("stop agents whose run directory is gone"))?;
     repo.settle_checkouts()?;
     Ok(repo.settle_worktrees()?)
+}
+
+/// Leases ports for agents and checks: those of the last daemon here, if they are free, because a
+/// setup may have written them into a worktree.
+fn lease_ports(state: &State) -> Option<PortBlock> {
+    let block = PortBlock::lease(state.swarm.host.port_block);
+    match &block {
+        Some(block) => tracing::info!(first = block.first(), "leased a block of ports"),
+        None => tracing::warn!("every block of ports is leased by another daemon"),
+    }
+    block
 }
 
 fn first_commands(config: &Config, settings: Settings, mode: Mode) -> Vec<Command> {

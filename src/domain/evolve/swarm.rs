@@ -24,6 +24,9 @@ pub(super) fn start(state: &mut State, started: &DaemonStarted) {
     if let Some(counters) = started.counters {
         state.counters = state.counters.at_least(counters);
     }
+    if let Some(host) = &started.host {
+        state.swarm.host = host.clone();
+    }
     // Somebody may have moved the target while no daemon ran.
     state.swarm.baseline.green = false;
     let owed = &mut state.owed;

@@ -32,6 +32,7 @@ use crate::domain::hook::{HookCall, HookName, LastCall};
 use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, RunId};
 use crate::domain::lifecycle::{AttemptPhase, SwarmPhase};
 use crate::domain::memory::{Board, Compacted, Learnings, Notes, Synthesis};
+use crate::domain::observation::Host;
 use crate::domain::request::Operations;
 use crate::domain::settings::{DayLimits, Mode, Settings};
 use crate::domain::state::attention::Attention;
@@ -188,6 +189,9 @@ pub struct Swarm {
     /// What is known of the untouched target.
     #[serde(skip_serializing_if = "is_zero")]
     pub baseline: Baseline,
+    /// The machine of the last daemon that started.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub host: Host,
     /// SHA-256 of the manifest of the archive in which the swarm has moved away, in hex: nothing
     /// changes here until a person reclaims it.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -74,11 +74,13 @@ fn swarm_samples() -> Vec<Event> {
             version: "1.0.0".into(),
             owes_hooks: false,
             counters: None,
+            host: None,
         }),
         Event::DaemonStarted(DaemonStarted {
             version: "1.0.0".into(),
             owes_hooks: true,
             counters: None,
+            host: None,
         }),
         Event::PhaseChanged(PhaseChanged {
             phase: SwarmPhase::Running,
