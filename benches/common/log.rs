@@ -462,6 +462,7 @@ fn settings(keep_records: bool) -> Result<Settings> {
         setup: vec![],
         quality_commands: vec!["cargo test".to_owned()],
         quality_timeout_ms: 1_800_000,
+        max_checks: None,
         baseline: BaselineMode::Off,
         auto_merge: true,
         verify: true,

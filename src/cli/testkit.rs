@@ -77,6 +77,7 @@ pub(crate) fn settings() -> Settings {
         setup: vec![],
         quality_commands: vec!["true".into()],
         quality_timeout_ms: 60_000,
+        max_checks: None,
         baseline: BaselineMode::Off,
         auto_merge: true,
         verify: true,
@@ -444,6 +445,7 @@ fn judged_events() -> Vec<Event> {
             agent: agent(),
             command: "true".into(),
             run: run(),
+            alone: false,
         }),
         Event::TaskSet(TaskSet {
             agent: agent(),

@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn an_unknown_placeholder_is_an_error_with_the_nearest_known_name() {
         let config = config(json!({ "worktree": { "env": {
-            "PORT": "{port}", "PGDATABASE": "{database}", "WEB": "http://localhost:{prot}/{}",
+            "PORT": "{port}", "PGDATABASE": "{xyz}", "WEB": "http://localhost:{prot}/{}",
             "SWARM_SLOT": "1" } } }));
         let found = relations(&config);
         let [reserved, database, web] = &found[..] else {
@@ -285,10 +285,7 @@ mod tests {
         assert_eq!(reserved.0, "worktree.env.SWARM_SLOT");
         assert_eq!(database.0, "worktree.env.PGDATABASE");
         let database = database.1.to_string();
-        assert_eq!(
-            database,
-            "unknown placeholder `database`; known: port, slot, db"
-        );
+        assert_eq!(database, "unknown placeholder `xyz`; known: port, slot, db");
         assert_eq!(web.0, "worktree.env.WEB");
         let web = web.1.to_string();
         assert_eq!(web, "unknown placeholder `prot`; did you mean `port`?");

@@ -138,6 +138,8 @@ pub enum Observation {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Host {
+    /// Processor cores that it may use.
+    pub cores: u32,
     /// First of the ports that only this daemon hands out; `None` if other daemons have them all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port_block: Option<u16>,
@@ -180,6 +182,9 @@ pub struct RunEnd {
     pub stdout_bytes: u64,
     /// Duration in milliseconds.
     pub duration_ms: i64,
+    /// Processor time of all its processes in milliseconds, if it was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_ms: Option<i64>,
     /// After an iteration: tip of the attempt's branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<Oid>,
@@ -190,6 +195,10 @@ pub struct RunEnd {
     /// run to run. `None` if the output cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
+    /// After a failed quality command: whether its output says that something that only one process
+    /// can have (a port, a database) was in use.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_use: bool,
     /// After an iteration: the files of the worktree as a tree in git; of a clean one, its commit.
     /// `None` if they cannot be read. Older logs have a digest instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -215,9 +224,11 @@ impl RunEnd {
             how,
             stdout_bytes: 0,
             duration_ms: 0,
+            cpu_ms: None,
             head: None,
             last_words: None,
             fingerprint: None,
+            in_use: false,
             tree: None,
             verdict: None,
             usage: None,

@@ -5,6 +5,7 @@
 //! back, the lock goes with the process.
 
 use std::collections::BTreeSet;
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
@@ -144,6 +145,7 @@ impl Daemon {
         let first = FirstInputs {
             counters: numbers::raised(&paths, &target, store.state.counters),
             host: Some(Host {
+                cores: cores(),
                 port_block: ports.as_ref().map(PortBlock::first),
             }),
             commands: first_commands(&config, settings, mode),
@@ -293,6 +295,12 @@ fn settle_leftovers(paths: &Paths, repo: &Repo) -> Result<(), DaemonError> {
         .map_err(DaemonError::io("stop agents whose run directory is gone"))?;
     repo.settle_checkouts()?;
     Ok(repo.settle_worktrees()?)
+}
+
+/// Processor cores that this process may use.
+fn cores() -> u32 {
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    u32::try_from(cores).unwrap_or(u32::MAX)
 }
 
 /// Leases ports for agents and checks: those of the last daemon here, if they are free, because a

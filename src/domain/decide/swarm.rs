@@ -143,6 +143,8 @@ pub(super) fn load(plan: &mut Plan<'_>, hash: &str, settings: &Settings) {
     if !same || plan.state.config_hash != hash {
         unpriced::configured(plan);
         broken_commands::configured(plan);
+        // What makes them collide may have been in the configuration.
+        plan.clear_warning(WarningKind::Collision.only());
         plan.emit(SettingsLoaded {
             hash: hash.to_owned(),
             settings: Box::new(settings.clone()),

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::idea::{audit, is_done, unused, with_idea};
-use super::{attempt, baseline, records, setup};
+use super::{attempt, baseline, checks, records, setup};
 use crate::domain::command::{InboxFile, TargetChoice};
 use crate::domain::effect::{self, Effect, Purpose};
 use crate::domain::event::{
@@ -67,6 +67,7 @@ pub(super) fn load_settings(state: &mut State, loaded: &SettingsLoaded) {
         return;
     };
     configure_baseline(state, &before, settings);
+    checks::configure(state, &before, settings);
     setup::configure(state, &before, settings);
     let same = before.quality_commands == settings.quality_commands;
     if same && before.verify == settings.verify {
@@ -141,6 +142,9 @@ pub(super) fn raise_warning(state: &mut State, at: Timestamp, raised: &WarningRa
 pub(super) fn request(state: &mut State, requested: &EffectRequested) {
     let EffectRequested { id, effect } = requested;
     state.counters.effects = state.counters.effects.max(id.0);
+    if let Effect::Run(run) = effect {
+        checks::begin_run(state, run);
+    }
     match effect {
         Effect::StopRun(effect::StopRun { run, now }) => {
             let asked = state.stops.entry(run.clone()).or_default();
@@ -192,6 +196,7 @@ pub(super) fn finish(state: &mut State, finished: &EffectFinished) {
     };
     if let Effect::Run(effect::Run { run, .. }) = &effect {
         state.stops.remove(run);
+        checks::finish_run(state, run);
     }
     if finished.error.is_some() {
         tidying_failed(&mut state.owed, effect);

@@ -130,6 +130,8 @@ pub enum Uncharged {
     InDoubt(Doubt),
     /// The untouched target failed, too: the command runs again when the target passes.
     Excused,
+    /// Another quality command used the same port, file or database: the command runs again alone.
+    Collided,
 }
 
 impl Attempt {
@@ -137,7 +139,7 @@ impl Attempt {
     pub fn doubt(&self) -> Option<&Doubt> {
         match self.uncharged.as_deref()? {
             Uncharged::InDoubt(doubt) => Some(doubt),
-            Uncharged::Excused => None,
+            Uncharged::Excused | Uncharged::Collided => None,
         }
     }
 

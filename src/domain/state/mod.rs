@@ -10,6 +10,7 @@ pub mod attention;
 pub mod backlog;
 pub mod baseline;
 pub mod checkpoint;
+pub mod checks;
 mod idea;
 mod merge_entry;
 pub mod message;
@@ -39,6 +40,7 @@ use crate::domain::state::attention::Attention;
 use crate::domain::state::backlog::Backlog;
 use crate::domain::state::baseline::Baseline;
 use crate::domain::state::checkpoint::{Checkpoint, Rollback};
+use crate::domain::state::checks::Checks;
 use crate::domain::state::provider::Hold;
 use crate::domain::state::records::Records;
 use crate::domain::state::setup::SetupDue;
@@ -189,6 +191,9 @@ pub struct Swarm {
     /// What is known of the untouched target.
     #[serde(skip_serializing_if = "is_zero")]
     pub baseline: Baseline,
+    /// The quality commands that run side by side.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub checks: Checks,
     /// The machine of the last daemon that started.
     #[serde(skip_serializing_if = "is_zero")]
     pub host: Host,

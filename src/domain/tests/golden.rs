@@ -1093,6 +1093,7 @@ fn baseline_samples() -> Vec<Event> {
             agent: agent(1),
             command: "cargo test".into(),
             run: run("ed-001-q1"),
+            alone: false,
         }),
         Event::VerifyDoubted(VerifyDoubted {
             id: idea(1),

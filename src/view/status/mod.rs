@@ -232,7 +232,7 @@ pub fn status(state: &State, outside: Outside) -> StatusView {
 fn live_agents(state: &State) -> Vec<AgentView> {
     let agents = state.agents.iter();
     agents
-        .map(|(id, attempt)| live_agent(id, attempt))
+        .map(|(id, attempt)| live_agent(state, id, attempt))
         .collect()
 }
 
