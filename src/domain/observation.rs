@@ -143,6 +143,20 @@ pub struct Host {
     /// First of the ports that only this daemon hands out; `None` if other daemons have them all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port_block: Option<u16>,
+    /// What its checks get from its environment, if that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub environment: Option<CheckEnvironment>,
+}
+
+/// Stands for what checks get from a daemon's environment: search path, home folder and variables
+/// that are passed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CheckEnvironment {
+    /// Key of the digest, the same for all daemons of a repository.
+    pub key: String,
+    /// Keyed digest, in hex.
+    pub digest: String,
 }
 
 /// A provenance record on disk.

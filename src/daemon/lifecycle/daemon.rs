@@ -18,7 +18,7 @@ use super::reload::Reloader;
 use super::shutdown::{self, Notes, cut_off};
 use super::signals::{self, Request};
 use super::watcher::Watcher;
-use super::{heap, logging};
+use super::{check_environment, heap, logging};
 use crate::config::Config;
 use crate::crash;
 use crate::daemon::actor::clock;
@@ -131,9 +131,7 @@ impl Daemon {
         let asked_for = asked_for(&store.state);
         let asked_for = asked_for.difference(&unasked).copied();
         doubts.extend(loader.check_profiles(&config, &repo, asked_for)?);
-        for doubt in doubts {
-            tracing::warn!("{doubt}");
-        }
+        doubts.iter().for_each(|doubt| tracing::warn!("{doubt}"));
         trusted_config::keep(&paths, &repo)?;
         let alive =
             process::hold(&paths.lease()).map_err(DaemonError::io("hold .swarm/state/lease"))?;
@@ -144,17 +142,13 @@ impl Daemon {
         let ports = lease_ports(&store.state);
         let first = FirstInputs {
             counters: numbers::raised(&paths, &target, store.state.counters),
-            host: Some(Host {
-                cores: cores(),
-                port_block: ports.as_ref().map(PortBlock::first),
-            }),
+            host: Some(host(&store.state, &config, ports.as_ref())),
             commands: first_commands(&config, settings, mode),
         };
         let exe =
             std::env::current_exe().map_err(DaemonError::io("find this program's own file"))?;
         let (handle, inbox, seq) = open_channels(&store.state);
-        let context = DriverContext::new(paths, repo, exe, config).with_ports(ports);
-        let context = Arc::new(context);
+        let context = Arc::new(DriverContext::new(paths, repo, exe, config).with_ports(ports));
         // Nothing before this point could be left half done by a signal.
         let signals = signals::receive_signals().unwrap_or_else(|error| {
             tracing::error!(%error, "signals cannot be received; stop the daemon with: swarm stop");
@@ -301,6 +295,17 @@ fn settle_leftovers(paths: &Paths, repo: &Repo) -> Result<(), DaemonError> {
 fn cores() -> u32 {
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
     u32::try_from(cores).unwrap_or(u32::MAX)
+}
+
+/// What checks find on this machine.
+fn host(state: &State, config: &Config, ports: Option<&PortBlock>) -> Host {
+    let before = state.swarm.host.environment.as_ref();
+    let inherited = std::env::vars_os().collect();
+    Host {
+        cores: cores(),
+        port_block: ports.map(PortBlock::first),
+        environment: Some(check_environment::of_checks(&inherited, config, before)),
+    }
 }
 
 /// Leases ports for agents and checks: those of the last daemon here, if they are free, because a

@@ -25,7 +25,8 @@ pub(super) fn start(state: &mut State, started: &DaemonStarted) {
         state.counters = state.counters.at_least(counters);
     }
     if let Some(host) = &started.host {
-        state.swarm.host = host.clone();
+        let before = std::mem::replace(&mut state.swarm.host, host.clone());
+        baseline::change_environment(state, before.environment, host.environment.as_ref());
     }
     // Somebody may have moved the target while no daemon ran.
     state.swarm.baseline.green = false;

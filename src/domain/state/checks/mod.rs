@@ -2,8 +2,8 @@
 //! company, and how many of agents' worktrees may run at once.
 //!
 //! Invariant: only [`evolve`](crate::domain::evolve) changes it. What runs is counted from effects,
-//! never from attempts, so that a restart or a torn log cannot lose or double a check. Checks in the
-//! merge worktree never wait for those of agents.
+//! never from attempts, so that a restart or a torn log cannot lose or double a check. Checks in
+//! the merge worktree never wait for those of agents.
 
 use std::collections::BTreeSet;
 
