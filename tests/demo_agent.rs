@@ -154,6 +154,7 @@ impl Agent<'_> {
             branch: self.input.branch.clone(),
             repository: self.site.repository(),
             own_program: env!("CARGO_BIN_EXE_swarm").into(),
+            ..WorkVariables::default()
         };
         let mut inherited: Environment = std::env::vars_os().collect();
         inherited.insert("HOME".into(), self.site.dir.path().into());

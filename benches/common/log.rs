@@ -81,6 +81,7 @@ impl Maker {
         this.observe(&Observation::DaemonStarted {
             version,
             counters: None,
+            host: None,
         })?;
         let (hash, settings) = ("0".repeat(64), Box::new(settings(records)?));
         this.command(&Command::LoadSettings { hash, settings })?;
@@ -461,6 +462,7 @@ fn settings(keep_records: bool) -> Result<Settings> {
         setup: vec![],
         quality_commands: vec!["cargo test".to_owned()],
         quality_timeout_ms: 1_800_000,
+        max_checks: None,
         baseline: BaselineMode::Off,
         auto_merge: true,
         verify: true,

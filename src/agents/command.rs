@@ -93,6 +93,7 @@ mod tests {
             branch: "b".into(),
             repository: "/r".into(),
             own_program: "/usr/bin/swarm".into(),
+            ..WorkVariables::default()
         };
         CommandAdapter.launch(&LaunchContext {
             profile: &profile,

@@ -61,6 +61,10 @@ pub struct WorkVariables {
     pub repository: PathBuf,
     /// `SWARM_BIN`, the path of this program
     pub own_program: PathBuf,
+    /// `SWARM_SLOT` and `SWARM_PORT_BASE`; unset without a slot or without ports.
+    pub slot: Option<(u16, u16)>,
+    /// Variables of `worktree.env`. The profile's own override them.
+    pub of_worktree: BTreeMap<String, String>,
 }
 
 impl Default for Identity {
@@ -85,8 +89,8 @@ impl Sources {
         if let Some(identity) = &self.identity {
             environment.extend(self.of_identity(identity));
         }
-        let profile = self.profile.iter();
-        environment.extend(profile.map(|(name, value)| (name.into(), value.into())));
+        let configured = work.of_worktree.iter().chain(&self.profile);
+        environment.extend(configured.map(|(name, value)| (name.into(), value.into())));
         environment.extend(work.variables());
         environment
     }
@@ -124,8 +128,14 @@ impl Sources {
 }
 
 impl WorkVariables {
-    fn variables(&self) -> [(OsString, OsString); 10] {
-        [
+    fn variables(&self) -> impl Iterator<Item = (OsString, OsString)> {
+        let of_slot = self.slot.into_iter().flat_map(|(slot, port_base)| {
+            [
+                ("SWARM_SLOT".into(), slot.to_string().into()),
+                ("SWARM_PORT_BASE".into(), port_base.to_string().into()),
+            ]
+        });
+        let all = [
             ("SWARM_PROMPT_FILE".into(), self.prompt_file.clone().into()),
             ("SWARM_IDEA_ID".into(), self.idea_id.clone().into()),
             ("SWARM_AGENT".into(), self.agent.clone().into()),
@@ -136,7 +146,8 @@ impl WorkVariables {
             ("SWARM_BRANCH".into(), self.branch.clone().into()),
             ("SWARM_REPO".into(), self.repository.clone().into()),
             ("SWARM_BIN".into(), self.own_program.clone().into()),
-        ]
+        ];
+        all.into_iter().chain(of_slot)
     }
 }
 
@@ -275,6 +286,10 @@ mod tests {
             branch: "agent/ed-001/idea-001".into(),
             repository: "/r".into(),
             own_program: "/usr/bin/swarm".into(),
+            slot: Some((3, 20_060)),
+            of_worktree: [("PORT", "20060"), ("KEY", "of the worktree")]
+                .map(|(name, value)| (name.into(), value.into()))
+                .into(),
         }
     }
 
@@ -323,18 +338,22 @@ mod tests {
             [
                 "CARGO_HOME",
                 "GIT_CONFIG_GLOBAL",
+                "KEY",
                 "LC_ALL",
                 "MY_KEY",
                 "PATH",
+                "PORT",
                 "SWARM_AGENT",
                 "SWARM_ATTEMPT",
                 "SWARM_BIN",
                 "SWARM_BRANCH",
                 "SWARM_IDEA_ID",
                 "SWARM_ITERATION",
+                "SWARM_PORT_BASE",
                 "SWARM_PROMPT_FILE",
                 "SWARM_REPO",
                 "SWARM_RUN_ID",
+                "SWARM_SLOT",
                 "SWARM_WORKTREE",
                 "XDG_RUNTIME_DIR",
             ]
@@ -342,6 +361,8 @@ mod tests {
         assert_eq!(get(&environment, "SWARM_ATTEMPT"), Some("2"));
         assert_eq!(get(&environment, "SWARM_ITERATION"), Some("3"));
         assert_eq!(get(&environment, "SWARM_BIN"), Some("/usr/bin/swarm"));
+        assert_eq!(get(&environment, "SWARM_SLOT"), Some("3"));
+        assert_eq!(get(&environment, "SWARM_PORT_BASE"), Some("20060"));
     }
 
     #[test]
@@ -366,10 +387,11 @@ mod tests {
     }
 
     #[test]
-    fn the_profile_overrides_inherited_variables_and_the_work_overrides_all() {
+    fn the_worktree_overrides_inherited_variables_the_profile_both_and_the_work_all() {
         let profile = [("PATH", "/own"), ("SWARM_REPO", "/lie"), ("KEY", "v")];
         let sources = Sources {
-            inherited: inherited(&[("PATH", "/bin")]),
+            inherited: inherited(&[("PATH", "/bin"), ("PORT", "3000")]),
+            pass: vec!["PORT".into()],
             profile: profile
                 .map(|(name, value)| (name.into(), value.into()))
                 .into(),
@@ -378,6 +400,7 @@ mod tests {
         let environment = sources.environment(&work());
         assert_eq!(get(&environment, "PATH"), Some("/own"));
         assert_eq!(get(&environment, "KEY"), Some("v"));
+        assert_eq!(get(&environment, "PORT"), Some("20060"));
         assert_eq!(get(&environment, "SWARM_REPO"), Some("/r"));
     }
 

@@ -77,6 +77,7 @@ pub(crate) fn settings() -> Settings {
         setup: vec![],
         quality_commands: vec!["true".into()],
         quality_timeout_ms: 60_000,
+        max_checks: None,
         baseline: BaselineMode::Off,
         auto_merge: true,
         verify: true,
@@ -207,6 +208,7 @@ fn swarm_events() -> Vec<Event> {
             version: "0.1.0".into(),
             owes_hooks: true,
             counters: None,
+            host: None,
         }),
         Event::PhaseChanged(PhaseChanged {
             phase: SwarmPhase::Running,
@@ -444,6 +446,7 @@ fn judged_events() -> Vec<Event> {
             agent: agent(),
             command: "true".into(),
             run: run(),
+            alone: false,
         }),
         Event::TaskSet(TaskSet {
             agent: agent(),

@@ -10,6 +10,9 @@ use super::hooks::OnTimeout;
 use super::json_positions::child;
 use super::model::{Adapter, Config, Profile};
 use super::notify::Webhook;
+use super::placeholders;
+
+const WORKTREE_ENV: &str = "worktree.env";
 
 /// Why no agent can start with the profile `name`; `None` if the profile exists.
 pub fn profile_problem(config: &Config, name: &str) -> Option<ProblemKind> {
@@ -48,6 +51,7 @@ pub(super) fn relations(config: &Config) -> Vec<(String, ProblemKind)> {
     found.extend(commands(config));
     found.extend(hooks(config));
     found.extend(variables(config));
+    found.extend(placeholders(config));
     found.extend(branch(config));
     found.extend(webhook(config));
     found.extend(paths(config));
@@ -153,11 +157,28 @@ fn variables(config: &Config) -> Vec<(String, ProblemKind)> {
         let key = format!("agents.profiles.{profile}.env");
         p.env.keys().map(move |name| (child(&key, name), name))
     });
+    let of_worktree = config.worktree.env.keys();
+    let of_worktree = of_worktree.map(|name| (child(WORKTREE_ENV, name), name));
     passed
         .chain(own)
+        .chain(of_worktree)
         .filter(|(_, name)| is_reserved(name))
         .map(|(key, name)| (key, ProblemKind::ReservedVariable { name: name.clone() }))
         .collect()
+}
+
+/// Placeholders of `worktree.env` that swarm does not know.
+fn placeholders(config: &Config) -> impl Iterator<Item = (String, ProblemKind)> {
+    let all = config.worktree.env.iter();
+    all.filter_map(|(name, value)| {
+        let unknown = placeholders::unknown(value)?;
+        let problem = ProblemKind::UnknownPlaceholder {
+            name: unknown.to_owned(),
+            nearest: nearest(unknown, placeholders::NAMES).map(str::to_owned),
+            known: placeholders::NAMES.map(str::to_owned).to_vec(),
+        };
+        Some((child(WORKTREE_ENV, name), problem))
+    })
 }
 
 /// Whether the variable identifies an agent's run, or tells git which repository to use.
@@ -250,6 +271,24 @@ mod tests {
                 "target"
             ]
         );
+    }
+
+    #[test]
+    fn an_unknown_placeholder_is_an_error_with_the_nearest_known_name() {
+        let config = config(json!({ "worktree": { "env": {
+            "PORT": "{port}", "PGDATABASE": "{xyz}", "WEB": "http://localhost:{prot}/{}",
+            "SWARM_SLOT": "1" } } }));
+        let found = relations(&config);
+        let [reserved, database, web] = &found[..] else {
+            panic!("{found:?}");
+        };
+        assert_eq!(reserved.0, "worktree.env.SWARM_SLOT");
+        assert_eq!(database.0, "worktree.env.PGDATABASE");
+        let database = database.1.to_string();
+        assert_eq!(database, "unknown placeholder `xyz`; known: port, slot, db");
+        assert_eq!(web.0, "worktree.env.WEB");
+        let web = web.1.to_string();
+        assert_eq!(web, "unknown placeholder `prot`; did you mean `port`?");
     }
 
     #[test]

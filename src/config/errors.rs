@@ -178,6 +178,13 @@ pub enum ProblemKind {
     /// swarm or git sets the variable.
     #[error("`{name}` is reserved for swarm and git; remove it")]
     ReservedVariable { name: String },
+    /// A value has a placeholder that swarm does not know.
+    #[error("unknown placeholder `{name}`; {}", hint(nearest.as_deref(), known))]
+    UnknownPlaceholder {
+        name: String,
+        nearest: Option<String>,
+        known: Vec<String>,
+    },
     /// The path does not name a file of the repository.
     #[error(
         "`{path}` does not stay inside the repository; use a relative path of a file in it, \

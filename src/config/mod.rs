@@ -6,8 +6,8 @@
 //!
 //! `read` reads the files and `layers` merges them; `validate` applies the schema of `model`, and
 //! `cross_checks` the rest. `json_positions` locates `errors`. `hooks` and `notify` are parts of
-//! the model, `schema` the published schema, `show` lists the result, `set` changes a value in a
-//! file with `json_edit`, and `init` writes the first files.
+//! the model, `placeholders` fills in `worktree.env`, `schema` is the published schema, `show` lists
+//! the result, `set` changes a value in a file with `json_edit`, and `init` writes the first files.
 
 mod cross_checks;
 mod errors;
@@ -18,6 +18,7 @@ mod json_positions;
 mod layers;
 mod model;
 mod notify;
+mod placeholders;
 mod read;
 pub mod schema;
 mod set;
@@ -33,10 +34,11 @@ pub(crate) use errors::{nearest, visible};
 pub use hooks::{Hook, HookName, OnCrash, OnTimeout};
 pub use layers::{Flag, Layered, Sources, UserFile, VARIABLES, layer};
 pub use model::{
-    Adapter, Agents, Baseline, Budget, Checkpoints, Checks, Completion, Config, KeepIgnored,
-    Limits, Merge, Mode, Pricing, Profile, ReadGuard, Shutdown, Synthesis, Worktree,
+    Adapter, Agents, Auto, Baseline, Budget, Checkpoints, Checks, Completion, Config, KeepIgnored,
+    Limits, MaxChecks, Merge, Mode, Pricing, Profile, ReadGuard, Shutdown, Synthesis, Worktree,
 };
 pub use notify::{Address, Notify, Webhook, address, expand};
+pub use placeholders::Placeholders;
 pub use read::{MAX_FILE_BYTES, environment, load};
 pub use set::{Change, Place, SetError, path_of, set};
 pub use show::Shown;
@@ -44,6 +46,11 @@ pub(crate) use validate::is_profile_name;
 
 /// Replaces a hidden value.
 const HIDDEN: &str = "<hidden>";
+
+fn hide_values(object: &mut Value) {
+    let values = object.as_object_mut().into_iter().flat_map(Map::values_mut);
+    values.for_each(|value| *value = HIDDEN.into());
+}
 
 impl Config {
     /// SHA-256 of the effective configuration with sorted keys, as 64 hex digits. It leaves out
@@ -67,18 +74,12 @@ impl Config {
         let mut value = self.value();
         let profiles = value["agents"]["profiles"].as_object_mut();
         for profile in profiles.into_iter().flat_map(Map::values_mut) {
-            let env = profile["env"].as_object_mut();
-            env.into_iter()
-                .flat_map(Map::values_mut)
-                .for_each(|value| *value = HIDDEN.into());
+            hide_values(&mut profile["env"]);
         }
+        hide_values(&mut value["worktree"]["env"]);
         if let Some(webhook) = value["notify"]["webhook"].as_object_mut() {
             webhook["url"] = HIDDEN.into();
-            let headers = webhook["headers"].as_object_mut();
-            headers
-                .into_iter()
-                .flat_map(Map::values_mut)
-                .for_each(|value| *value = HIDDEN.into());
+            hide_values(&mut webhook["headers"]);
         }
         value
     }

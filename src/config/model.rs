@@ -50,7 +50,7 @@ pub struct Config {
     pub quality_timeout_minutes: u32,
     /// What swarm puts into the worktrees of agents, and into the one that checks merges.
     pub worktree: Worktree,
-    /// What swarm checks before work begins.
+    /// What swarm checks before work begins, and how many checks run at once.
     pub checks: Checks,
     /// How finished work lands on the target branch.
     pub merge: Merge,
@@ -401,6 +401,15 @@ pub struct Worktree {
     /// never commits them.
     #[schemars(inner(regex(pattern = NOT_BLANK)))]
     pub copy: Vec<String>,
+    /// Environment variables of setup commands, agents, quality commands and `pre-start` hooks, the
+    /// same for a worktree as long as it exists. In a value, `{port}` is the first of 20 ports that
+    /// only this worktree has, `{slot}` its number, and `{db}` a name for a database of its own. A
+    /// profile's `env` overrides them. swarm hides the values wherever it shows its configuration.
+    #[schemars(extend(
+        "propertyNames" = { "pattern": VARIABLE_NAME },
+        "additionalProperties" = { "type": "string", "pattern": NO_NUL },
+    ))]
+    pub env: BTreeMap<String, String>,
     /// Which ignored files (dependencies, build results) stay for the next idea in a worktree:
     /// `true` for all, `false` for none, or patterns as in `.gitignore` for those that match.
     /// Only the target branch's `.gitignore` files count. Merges are checked in a worktree of their
@@ -420,6 +429,7 @@ impl Default for Worktree {
             copy: vec![],
             keep_ignored: KeepIgnored::default(),
             keep_idle: 2,
+            env: BTreeMap::new(),
         }
     }
 }
@@ -440,7 +450,7 @@ impl Default for KeepIgnored {
     }
 }
 
-/// What swarm checks before work begins.
+/// What swarm checks before work begins, and how many checks run at once.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Checks {
@@ -448,6 +458,35 @@ pub struct Checks {
     /// swarm checks it again when somebody else moves the branch or changes the commands, and
     /// before it blames finished work for a merge that fails.
     pub baseline: Baseline,
+    /// How many quality commands may run at once in agents' worktrees. `"auto"` means 1 while the
+    /// last green ones took less than 10 seconds (their median), or after two collided on a port or
+    /// a database; else as many as the machine has cores for. Checks of merges and of the target
+    /// branch never wait.
+    pub max_parallel: MaxChecks,
+}
+
+/// How many quality commands may run at once in agents' worktrees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum MaxChecks {
+    /// As many as fit on the machine.
+    Auto(Auto),
+    /// At most this many.
+    Number(#[schemars(range(min = 1, max = 64))] u32),
+}
+
+impl Default for MaxChecks {
+    fn default() -> Self {
+        Self::Auto(Auto::Auto)
+    }
+}
+
+/// The word for a number that swarm chooses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Auto {
+    /// swarm chooses.
+    Auto,
 }
 
 /// What happens if the untouched target branch does not pass the quality commands.

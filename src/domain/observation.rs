@@ -25,6 +25,8 @@ pub enum Observation {
         version: String,
         /// Higher counters than the log's, where names on disk or in git have higher numbers.
         counters: Option<Counters>,
+        /// The machine, as far as checks depend on it; `None` if nobody looked.
+        host: Option<Host>,
     },
     /// All unfinished effects have been dispatched again.
     RecoveryDone,
@@ -132,6 +134,31 @@ pub enum Observation {
     Tick,
 }
 
+/// What the checks of a daemon find on its machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Host {
+    /// Processor cores that it may use.
+    pub cores: u32,
+    /// First of the ports that only this daemon hands out; `None` if other daemons have them all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port_block: Option<u16>,
+    /// What its checks get from its environment, if that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub environment: Option<CheckEnvironment>,
+}
+
+/// Stands for what checks get from a daemon's environment: search path, home folder and variables
+/// that are passed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CheckEnvironment {
+    /// Key of the digest, the same for all daemons of a repository.
+    pub key: String,
+    /// Keyed digest, in hex.
+    pub digest: String,
+}
+
 /// A provenance record on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
@@ -169,6 +196,9 @@ pub struct RunEnd {
     pub stdout_bytes: u64,
     /// Duration in milliseconds.
     pub duration_ms: i64,
+    /// Processor time of all its processes in milliseconds, if it was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_ms: Option<i64>,
     /// After an iteration: tip of the attempt's branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<Oid>,
@@ -179,6 +209,10 @@ pub struct RunEnd {
     /// run to run. `None` if the output cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
+    /// After a failed quality command: whether its output says that something that only one process
+    /// can have (a port, a database) was in use.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_use: bool,
     /// After an iteration: the files of the worktree as a tree in git; of a clean one, its commit.
     /// `None` if they cannot be read. Older logs have a digest instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -204,9 +238,11 @@ impl RunEnd {
             how,
             stdout_bytes: 0,
             duration_ms: 0,
+            cpu_ms: None,
             head: None,
             last_words: None,
             fingerprint: None,
+            in_use: false,
             tree: None,
             verdict: None,
             usage: None,

@@ -73,6 +73,9 @@ pub struct Settings {
     pub quality_commands: Vec<String>,
     /// Time limit of a quality or setup command.
     pub quality_timeout_ms: i64,
+    /// Most quality commands of agents' worktrees at once; `None`: as many as fit on the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_checks: Option<u32>,
     /// Whether the untouched target must pass them before work begins. Older logs do not say.
     #[serde(default = "unchecked", skip_serializing_if = "is_unchecked")]
     pub baseline: BaselineMode,

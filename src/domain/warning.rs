@@ -29,6 +29,8 @@ pub enum WarningKind {
     Check,
     /// A setup command that nothing can pass.
     Setup,
+    /// Quality commands that use the same port, file or database.
+    Collision,
     /// Files that could not be copied into a worktree.
     LocalFiles,
     /// A hook that failed.
@@ -72,6 +74,7 @@ impl WarningKind {
             Self::Conversation => "session-",
             Self::Check => "quality-",
             Self::Setup => "setup-",
+            Self::Collision => "collision",
             Self::LocalFiles => "worktree-copy",
             Self::Hook => "hook-",
             Self::Inbox => "inbox-",

@@ -107,7 +107,7 @@ pub struct MessageView {
     pub message: Message,
 }
 
-pub(super) fn live_agent(id: &AgentId, attempt: &Attempt) -> AgentView {
+pub(super) fn live_agent(state: &State, id: &AgentId, attempt: &Attempt) -> AgentView {
     AgentView {
         id: id.clone(),
         idea_id: attempt.idea.clone(),
@@ -134,7 +134,7 @@ pub(super) fn live_agent(id: &AgentId, attempt: &Attempt) -> AgentView {
             .session
             .as_ref()
             .map(|session| session.id.to_string()),
-        reason: failed_setup(attempt),
+        reason: failed_setup(attempt).or_else(|| awaited_checks(state, attempt)),
         not_before: attempt.not_before.filter(|_| {
             let setup = failed_setup(attempt).is_some();
             setup || attempt.phase == AttemptPhase::Backoff
@@ -151,6 +151,12 @@ fn failed_setup(attempt: &Attempt) -> Option<String> {
         1 => "its setup failed".to_owned(),
         tries => format!("its setup failed {tries} times in a row"),
     })
+}
+
+/// What keeps an attempt from its next quality command.
+fn awaited_checks(state: &State, attempt: &Attempt) -> Option<String> {
+    let waits = state.waits_for_checks(attempt);
+    waits.then(|| "its check waits for another check to end (checks.maxParallel)".to_owned())
 }
 
 /// Why an attempt ended, as its idea's history has it.
@@ -218,7 +224,10 @@ fn said(heard: &[Message], ended: Option<AttemptEnd>) -> Vec<MessageView> {
 
 /// One agent, running or ended; `None` if there is no such agent.
 pub fn agent(state: &State, id: &AgentId) -> Option<AgentView> {
-    let live = state.agents.get(id).map(|attempt| live_agent(id, attempt));
+    let live = state
+        .agents
+        .get(id)
+        .map(|attempt| live_agent(state, id, attempt));
     live.or_else(|| {
         state
             .ended
@@ -238,7 +247,9 @@ pub fn agents(state: &State) -> Vec<AgentView> {
 /// The agents that have not ended, oldest first.
 pub fn live_agents(state: &State) -> Vec<AgentView> {
     let all = state.agents.iter();
-    let mut all: Vec<_> = all.map(|(id, attempt)| live_agent(id, attempt)).collect();
+    let mut all: Vec<_> = all
+        .map(|(id, attempt)| live_agent(state, id, attempt))
+        .collect();
     all.sort_by_key(|agent| agent.started_at);
     all
 }

@@ -244,6 +244,7 @@ pub fn settings(mode: Mode) -> Settings {
         setup: vec![],
         quality_commands: vec![],
         quality_timeout_ms: 60_000,
+        max_checks: None,
         baseline: swarm::domain::settings::BaselineMode::Off,
         auto_merge: true,
         verify: false,
@@ -365,6 +366,7 @@ impl World {
         self.see(Observation::DaemonStarted {
             version,
             counters: None,
+            host: None,
         })
         .await;
         let settings = Box::new(settings(mode));

@@ -77,6 +77,7 @@ mod service;
 mod setup;
 mod short_ids;
 mod shutdown;
+mod slots;
 mod speaking;
 mod stable_paths;
 mod steering;

@@ -38,7 +38,11 @@ pub fn phase_words(view: &Value, key: &str) -> String {
 /// What an agent does now, and when a setup that failed is repeated.
 pub fn agent_words(agent: &Value, now: Timestamp) -> String {
     let phase = phase_words(agent, "phase");
-    let failed = agent["phase"] == "preparing" && agent.get("reason").is_some();
+    let waits = agent.get("reason").is_some();
+    if agent["phase"] == "gating" && waits {
+        return "waiting for another check to end".to_owned();
+    }
+    let failed = agent["phase"] == "preparing" && waits;
     if !failed {
         return phase;
     }

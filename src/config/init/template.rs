@@ -189,10 +189,11 @@ mod tests {
         assert_eq!(value["target"], fill.target);
         assert_eq!(value["agents"]["profiles"], fill.profiles);
         assert_eq!(value["qualityCommands"], json!(fill.quality_commands));
-        // `init` leaves keepIgnored and keepIdle at their defaults.
+        // `init` leaves these at their defaults.
         let mut written = json!(fill.worktree);
-        written.as_object_mut().unwrap().remove("keepIgnored");
-        written.as_object_mut().unwrap().remove("keepIdle");
+        for key in ["keepIgnored", "keepIdle", "env"] {
+            written.as_object_mut().unwrap().remove(key);
+        }
         assert_eq!(value["worktree"], written);
         for open in [
             "\"target\": null",

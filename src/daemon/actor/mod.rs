@@ -34,7 +34,7 @@ use crate::domain::event::{EffectRequested, Event, Mark};
 use crate::domain::evolve::evolve;
 use crate::domain::ids::EffectId;
 use crate::domain::lifecycle::SwarmPhase;
-use crate::domain::observation::Observation;
+use crate::domain::observation::{Host, Observation};
 use crate::domain::request::Request;
 use crate::domain::state::{Counters, State};
 use crate::domain::time::Timestamp;
@@ -85,6 +85,8 @@ pub(super) enum Ended {
 pub(super) struct FirstInputs {
     /// Higher counters than the log's, where names on disk or in git have higher numbers.
     pub(super) counters: Option<Counters>,
+    /// What checks find on this machine.
+    pub(super) host: Option<Host>,
     /// The configuration, and what else must come before anything that depends on it.
     pub(super) commands: Vec<Command>,
 }
@@ -208,6 +210,7 @@ impl Actor {
         let started = Observation::DaemonStarted {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             counters: self.first.counters,
+            host: self.first.host.clone(),
         };
         let first = self.first.commands.clone().into_iter();
         let nobody = |command: Command| Message::Request(command.into(), oneshot::channel().0);

@@ -10,6 +10,7 @@ use crate::config::Config;
 use crate::daemon::actor::handle::Handle;
 use crate::daemon::files::paths::Paths;
 use crate::daemon::files::settings;
+use crate::daemon::lifecycle::port_block::PortBlock;
 use crate::daemon::memory::finder::Finder;
 use crate::daemon::memory::freshness::{self, Aged};
 
@@ -27,6 +28,8 @@ pub struct DriverContext {
     pub exe: PathBuf,
     /// The daemon's environment; children get what the allow-list lets through.
     pub inherited: Environment,
+    /// The ports that this daemon hands out.
+    ports: Option<PortBlock>,
     /// Whether runs may be launched; not any more when the daemon has ended.
     pub(crate) launching: RwLock<bool>,
     config: RwLock<Arc<Config>>,
@@ -46,12 +49,24 @@ impl DriverContext {
             repo,
             exe,
             inherited: std::env::vars_os().collect(),
+            ports: None,
             launching: RwLock::new(true),
             config: RwLock::new(Arc::new(config)),
             finder: Arc::default(),
             cleaning: Mutex::default(),
             emptying: Mutex::default(),
         }
+    }
+
+    /// With these ports for its agents and checks.
+    #[must_use]
+    pub(crate) fn with_ports(self, ports: Option<PortBlock>) -> Self {
+        Self { ports, ..self }
+    }
+
+    /// The ports that this daemon hands out; `None` if it leases no block.
+    pub(crate) fn ports(&self) -> Option<&PortBlock> {
+        self.ports.as_ref()
     }
 
     /// The configuration as it was last read.

@@ -1,7 +1,7 @@
 //! Computes the key of a tree's setup: it changes when the setup must run again.
 //!
-//! Invariant: equal configuration and equal files give the same key, in any worktree and after any
-//! restart. It has nothing of files that git ignores.
+//! Invariant: equal configuration and equal files give the same key after any restart, and without
+//! `worktree.env` in any worktree. It has nothing of files that git ignores.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -10,6 +10,7 @@ use std::path::Path;
 
 use super::context::DriverContext;
 use crate::daemon::files::hash::sha256;
+use crate::daemon::runs::slot;
 use crate::domain::outcome::Failure;
 use crate::plain_file;
 
@@ -27,6 +28,11 @@ pub(super) fn setup_key(context: &DriverContext, name: &str) -> Result<Option<St
             add(&mut key, entry.as_bytes());
         }
         add(&mut key, b"");
+    }
+    // What a setup writes into a worktree may name its ports and its database.
+    for (variable, value) in slot::configured(context, name) {
+        add(&mut key, variable.as_bytes());
+        add(&mut key, value.as_bytes());
     }
     for path in context.repo.matching_files(name, &worktree.setup_inputs)? {
         add(&mut key, path.as_os_str().as_bytes());

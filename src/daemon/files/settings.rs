@@ -67,6 +67,10 @@ pub fn settings(config: &Config, head: &str) -> Result<Settings, BadId> {
             config::Baseline::Warn => BaselineMode::Warn,
             config::Baseline::Off => BaselineMode::Off,
         },
+        max_checks: match config.checks.max_parallel {
+            config::MaxChecks::Auto(_) => None,
+            config::MaxChecks::Number(most) => Some(most),
+        },
         auto_merge: config.merge.auto_merge,
         verify: config.merge.verify,
         conflict_retries: config.merge.conflict_retries,

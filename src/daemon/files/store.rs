@@ -75,6 +75,7 @@ impl Store {
 /// # Errors
 /// [`DaemonError::Locked`]
 pub fn lock(paths: &Paths) -> Result<StateLock, DaemonError> {
+    plain_file::make_folder(&paths.state).map_err(DaemonError::io("make .swarm/state"))?;
     StateLock::acquire(&paths.private).map_err(|error| match error {
         LockError::Held { pid } => DaemonError::Locked { pid },
         LockError::Io { source, .. } => DaemonError::io("lock the state")(source),

@@ -118,7 +118,13 @@ pub(super) fn call(
     let program = check_permission(&context.repo, &catalogue.changes, approved, hook, entry);
     let program = program?;
     let invocation = invocation(&context.paths, call);
-    let mut spec = script::hook(context, run, &program)?;
+    let attempt = call
+        .agent
+        .as_ref()
+        .and_then(|agent| state.agents.get(agent));
+    let worktree = attempt.filter(|_| hook == HookName::PreStart);
+    let worktree = worktree.map(|attempt| attempt.worktree.as_str());
+    let mut spec = script::hook(context, run, &program, worktree)?;
     spec.env.extend(invocation.variables);
     Ok((spec, vec![(HOOK_STDIN, invocation.stdin)]))
 }

@@ -74,7 +74,7 @@ pub fn try_out(
     let timeout_ms = limits(config.hooks.get(&hook)).timeout_ms;
     let context = DriverContext::new(paths.clone(), repo, exe, config);
     let run = RunId::numbered(0, hook.as_str());
-    let mut spec = script::hook(&context, &run, &program)?;
+    let mut spec = script::hook(&context, &run, &program, None)?;
     spec.env.extend(invocation.variables);
     spec.env.extend(variables.iter().cloned());
     spec.timeout_ms = u64::try_from(timeout_ms).ok();

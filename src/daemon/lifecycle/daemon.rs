@@ -5,6 +5,7 @@
 //! back, the lock goes with the process.
 
 use std::collections::BTreeSet;
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
@@ -12,11 +13,12 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, spawn_blocking};
 
+use super::port_block::PortBlock;
 use super::reload::Reloader;
 use super::shutdown::{self, Notes, cut_off};
 use super::signals::{self, Request};
 use super::watcher::Watcher;
-use super::{heap, logging};
+use super::{check_environment, heap, logging};
 use crate::config::Config;
 use crate::crash;
 use crate::daemon::actor::clock;
@@ -42,6 +44,7 @@ use crate::daemon::runs::run;
 use crate::domain::command::Command;
 use crate::domain::decide::transfer::refuse_moved;
 use crate::domain::lifecycle::SwarmPhase;
+use crate::domain::observation::Host;
 use crate::domain::settings::{Mode, Settings};
 use crate::domain::state::{IdeaStatus, State};
 use crate::git::KeepIgnored;
@@ -128,9 +131,7 @@ impl Daemon {
         let asked_for = asked_for(&store.state);
         let asked_for = asked_for.difference(&unasked).copied();
         doubts.extend(loader.check_profiles(&config, &repo, asked_for)?);
-        for doubt in doubts {
-            tracing::warn!("{doubt}");
-        }
+        doubts.iter().for_each(|doubt| tracing::warn!("{doubt}"));
         trusted_config::keep(&paths, &repo)?;
         let alive =
             process::hold(&paths.lease()).map_err(DaemonError::io("hold .swarm/state/lease"))?;
@@ -138,14 +139,16 @@ impl Daemon {
         settings.hooks = hooks::settings(&repo, &config, &store.state)?;
         crash::point("daemon.checkouts-settled");
         let mode = options.mode.unwrap_or(settings.mode);
+        let ports = lease_ports(&store.state);
         let first = FirstInputs {
             counters: numbers::raised(&paths, &target, store.state.counters),
+            host: Some(host(&store.state, &config, ports.as_ref())),
             commands: first_commands(&config, settings, mode),
         };
         let exe =
             std::env::current_exe().map_err(DaemonError::io("find this program's own file"))?;
         let (handle, inbox, seq) = open_channels(&store.state);
-        let context = Arc::new(DriverContext::new(paths, repo, exe, config));
+        let context = Arc::new(DriverContext::new(paths, repo, exe, config).with_ports(ports));
         // Nothing before this point could be left half done by a signal.
         let signals = signals::receive_signals().unwrap_or_else(|error| {
             tracing::error!(%error, "signals cannot be received; stop the daemon with: swarm stop");
@@ -286,6 +289,34 @@ fn settle_leftovers(paths: &Paths, repo: &Repo) -> Result<(), DaemonError> {
         .map_err(DaemonError::io("stop agents whose run directory is gone"))?;
     repo.settle_checkouts()?;
     Ok(repo.settle_worktrees()?)
+}
+
+/// Processor cores that this process may use.
+fn cores() -> u32 {
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    u32::try_from(cores).unwrap_or(u32::MAX)
+}
+
+/// What checks find on this machine.
+fn host(state: &State, config: &Config, ports: Option<&PortBlock>) -> Host {
+    let before = state.swarm.host.environment.as_ref();
+    let inherited = std::env::vars_os().collect();
+    Host {
+        cores: cores(),
+        port_block: ports.map(PortBlock::first),
+        environment: Some(check_environment::of_checks(&inherited, config, before)),
+    }
+}
+
+/// Leases ports for agents and checks: those of the last daemon here, if they are free, because a
+/// setup may have written them into a worktree.
+fn lease_ports(state: &State) -> Option<PortBlock> {
+    let block = PortBlock::lease(state.swarm.host.port_block);
+    match &block {
+        Some(block) => tracing::info!(first = block.first(), "leased a block of ports"),
+        None => tracing::warn!("every block of ports is leased by another daemon"),
+    }
+    block
 }
 
 fn first_commands(config: &Config, settings: Settings, mode: Mode) -> Vec<Command> {

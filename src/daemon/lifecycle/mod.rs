@@ -3,12 +3,15 @@
 //! `daemon` opens and runs it; `signals` receives signals and `shutdown` acts on them.
 //! `file_events` reports changes below `.swarm/`; `watcher` acts on them and ends an idle daemon,
 //! and `reload` reloads the configuration. `systemd_notify` reports to the service manager, `heap`
-//! returns memory to the system, and `logging` writes the daemon's own log.
+//! returns memory to the system, `logging` writes the daemon's own log, `port_block` leases the
+//! ports of agents and checks, and `check_environment` tells one environment of checks from another.
 
+pub(super) mod check_environment;
 pub mod daemon;
 pub(super) mod file_events;
 pub(super) mod heap;
 pub(super) mod logging;
+pub(super) mod port_block;
 pub mod reload;
 pub(super) mod shutdown;
 pub(super) mod signals;

@@ -40,6 +40,29 @@ pub(crate) struct FailedOutput {
     pub(crate) last_words: Option<String>,
     /// Of a quality command: see [`fingerprint`].
     pub(crate) fingerprint: Option<String>,
+    /// Of a quality command: whether it says that a port or a database was in use.
+    pub(crate) in_use: bool,
+}
+
+/// What programs print when another process has the port or the database that they need, in lower
+/// case.
+const IN_USE: &[&str] = &[
+    "address already in use",
+    "address in use",
+    "eaddrinuse",
+    "port is already allocated",
+    "port already in use",
+    "is already in use",
+    "database is locked",
+    "database table is locked",
+    "sqlite_busy",
+    "is being accessed by other users",
+];
+
+/// Whether an output says that something was in use that only one process can have.
+fn says_in_use(output: &str) -> bool {
+    let output = output.to_lowercase();
+    IN_USE.iter().any(|words| output.contains(words))
 }
 
 /// Diagnoses the run in `dir`, a directory below `runs`, that ended with `how`.
@@ -55,7 +78,7 @@ pub(crate) async fn diagnose_end(
         }
         let only = |last_words| FailedOutput {
             last_words,
-            fingerprint: None,
+            ..FailedOutput::default()
         };
         EndDiagnosis::Output(match purpose {
             Purpose::Iteration { .. } | Purpose::Synthesis { .. } | Purpose::Replay { .. } => {
@@ -65,7 +88,11 @@ pub(crate) async fn diagnose_end(
                 truncate_output(&dir);
                 only(command_last_words(&dir, &how))
             }
-            Purpose::Baseline { .. } => only(command_last_words(&dir, &how)),
+            Purpose::Baseline { .. } => FailedOutput {
+                last_words: command_last_words(&dir, &how),
+                fingerprint: None,
+                ..check_output(&dir, &how)
+            },
             Purpose::Gate { .. } | Purpose::Verify { .. } | Purpose::Setup { .. } => {
                 check_output(&dir, &how)
             }
@@ -101,6 +128,7 @@ fn check_output(dir: &RunDir, how: &RunEndKind) -> FailedOutput {
         [Ok(stdout), Ok(stderr)] => Some(fingerprint(&[stdout, stderr])),
         _ => None,
     };
+    let in_use = ends.iter().flatten().any(|end| says_in_use(end));
     let lines = ends.map(|end| text::one_line(&end.unwrap_or_default()));
     let filled: Vec<&str> = lines.iter().map(String::as_str).collect();
     let filled: Vec<&str> = filled.into_iter().filter(|line| !line.is_empty()).collect();
@@ -112,6 +140,7 @@ fn check_output(dir: &RunDir, how: &RunEndKind) -> FailedOutput {
     FailedOutput {
         last_words: (!words.is_empty()).then(|| words.join(" | ")),
         fingerprint,
+        in_use,
     }
 }
 
@@ -210,6 +239,7 @@ mod tests {
         EndDiagnosis::Output(FailedOutput {
             last_words: Some(words.into()),
             fingerprint: None,
+            in_use: false,
         })
     }
 
@@ -243,6 +273,25 @@ mod tests {
             );
             disk.await.unwrap().unwrap();
         });
+    }
+
+    #[test]
+    fn what_another_process_holds_is_recognised_in_an_output() {
+        for output in [
+            "Error: listen EADDRINUSE: address already in use 127.0.0.1:3000",
+            "OSError: [Errno 98] Address already in use",
+            "Bind for 0.0.0.0:5432 failed: port is already allocated",
+            "sqlite3.OperationalError: database is locked",
+        ] {
+            assert!(says_in_use(output), "{output}");
+        }
+        for output in [
+            "",
+            "the address is wrong",
+            "1 test failed: port 3000 is closed",
+        ] {
+            assert!(!says_in_use(output), "{output}");
+        }
     }
 
     #[tokio::test]

@@ -13,6 +13,7 @@ use super::launch_record::LaunchRecord;
 use super::lone::{replay, synthesis};
 use super::prepared::{Prepared, ended, other};
 use super::script::{attempt_variables, check};
+use super::slot::add_slot;
 use crate::agents::environment::WorkVariables;
 use crate::crash;
 use crate::daemon::actor::handle::Handle;
@@ -136,6 +137,7 @@ fn verify(
         own_program: context.exe.clone(),
         ..WorkVariables::default()
     };
+    let work = add_slot(context, git::VERIFY, work);
     Ok((check(context, run, command, cwd, &work)?, vec![]))
 }
 
@@ -148,6 +150,7 @@ fn baseline(context: &DriverContext, run: &RunId, command: &str) -> Result<Prepa
         own_program: context.exe.clone(),
         ..WorkVariables::default()
     };
+    let work = add_slot(context, git::VERIFY, work);
     Ok((check(context, run, command, cwd, &work)?, vec![]))
 }
 

@@ -24,3 +24,4 @@ pub(super) mod recalled_launch;
 pub(super) mod run;
 pub(super) mod script;
 pub(super) mod shown_memory;
+pub(super) mod slot;

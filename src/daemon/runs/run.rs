@@ -114,6 +114,7 @@ async fn carry_out(
     let FailedOutput {
         last_words,
         fingerprint,
+        in_use,
     } = match end_diagnosis::diagnose_end(dir.clone(), runs, purpose_of, how).await? {
         EndDiagnosis::Output(output) => output,
         EndDiagnosis::DiskFull => return Err(disk_full(run).into()),
@@ -130,6 +131,7 @@ async fn carry_out(
         tree: after.tree,
         last_words,
         fingerprint,
+        in_use,
         verdict: conclusion.verdict,
         usage: conclusion.usage,
         session: conclusion.session,
@@ -300,6 +302,7 @@ fn ended(record: ExitRecord) -> RunEnd {
     RunEnd {
         stdout_bytes: record.stdout_bytes,
         duration_ms: record.ran_ms.max(0),
+        cpu_ms: i64::try_from(record.rusage.user_ms + record.rusage.system_ms).ok(),
         ..RunEnd::new(how)
     }
 }

@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use super::prepared::{other, unusable};
+use super::slot::add_slot;
 use crate::agents::environment::{Environment, Identity, Sources, WorkVariables};
 use crate::config::Config;
 use crate::daemon::effects::context::DriverContext;
@@ -36,8 +37,7 @@ pub(super) fn attempt_variables(
     agent: &AgentId,
     attempt: &Attempt,
 ) -> WorkVariables {
-    WorkVariables {
-        prompt_file: PathBuf::new(),
+    let work = WorkVariables {
         idea_id: attempt.idea.to_string(),
         agent: agent.to_string(),
         run_id: run.to_string(),
@@ -47,7 +47,9 @@ pub(super) fn attempt_variables(
         branch: attempt.branch.clone(),
         repository: context.paths.root.clone(),
         own_program: context.exe.clone(),
-    }
+        ..WorkVariables::default()
+    };
+    add_slot(context, &attempt.worktree, work)
 }
 
 /// A quality command: `sh -c` in the tree that it checks.
@@ -62,17 +64,22 @@ pub(super) fn check(
     script(context, run, "/bin/sh".to_owned(), args, cwd, work)
 }
 
-/// A hook's program, in the repository.
+/// A hook's program, in the repository. It gets the slot of `worktree`, if it is about one.
 pub(crate) fn hook(
     context: &DriverContext,
     run: &RunId,
     program: &Path,
+    worktree: Option<&str>,
 ) -> Result<RunSpec, Failure> {
     let work = WorkVariables {
         run_id: run.to_string(),
         repository: context.paths.root.clone(),
         own_program: context.exe.clone(),
         ..WorkVariables::default()
+    };
+    let work = match worktree {
+        Some(worktree) => add_slot(context, worktree, work),
+        None => work,
     };
     let program = program.to_str().map(str::to_owned).ok_or_else(|| {
         unusable(format!(

@@ -184,6 +184,7 @@ impl Alive {
             snapshots,
             FirstInputs {
                 counters: None,
+                host: None,
                 commands: first,
             },
         );

@@ -390,8 +390,16 @@ fn gate(plan: &mut Plan<'_>, settings: &Settings) {
             request_seal(plan, agent, attempt, settings);
         } else if may_merge(state) {
             next_gate(plan, agent, attempt, settings);
+            // The next one has to see it, because so many may run at once.
+            if plan.events.iter().any(is_run) {
+                return;
+            }
         }
     }
+}
+
+fn is_run(event: &Event) -> bool {
+    matches!(event, Event::EffectRequested(asked) if matches!(asked.effect, Effect::Run(_)))
 }
 
 fn request_seal(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, settings: &Settings) {
@@ -429,6 +437,9 @@ fn next_gate(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, settings: 
     }
     let index = attempt.gate_next;
     if let Some(command) = settings.quality_commands.get(index) {
+        if !plan.state.has_room_for_check(attempt) {
+            return;
+        }
         let run = plan.run_id(&format!("{agent}-q{}", index + 1));
         plan.emit(GateStarted {
             agent: agent.clone(),

@@ -207,6 +207,10 @@ pub(super) fn command_over(
         None if matches!(end.how, RunEndKind::Exited { .. }) => {
             passed(plan, check, command, settings);
         }
+        Some(_) if blame::has_collided(state, run, &end) => {
+            blame::warn_of_collision(plan, command.command);
+            plan.emit(BaselineCleared {});
+        }
         Some(how) if !is_stopped(state, run, &end.how) => {
             failed(plan, check, run, command.command, (how, end.last_words));
         }

@@ -3,8 +3,9 @@
 //! Invariant: where the untouched target must pass before work begins, a failed command is
 //! charged only after it has passed elsewhere in a run that began later, so that a database that
 //! is gone or a full table is nobody's fault. While the target fails as well, nothing is charged:
-//! the command runs again when the target passes. This is the only place that decides it; the gate
-//! and the merge queue ask.
+//! the command runs again when the target passes. Nor is anything charged that failed on a port or
+//! a database of another check. This is the only place that decides it; the gate and the merge queue
+//! ask.
 
 use super::decision::{Plan, shorten};
 use crate::domain::event::BaselineDoubted;
@@ -12,6 +13,7 @@ use crate::domain::ids::RunId;
 use crate::domain::observation::RunEnd;
 use crate::domain::state::baseline::Doubt;
 use crate::domain::state::{Attempt, State};
+use crate::domain::warning::WarningKind;
 
 /// A command that takes longer is not repeated before its work is charged, in milliseconds.
 const LONG_MS: i64 = 120_000;
@@ -25,10 +27,20 @@ pub(super) enum Blame {
     InDoubt,
     /// Nobody: the untouched target fails as well, or did so while the command ran.
     Nobody,
+    /// Another check of this swarm, which used the same port, file or database.
+    OtherCheck,
 }
 
 /// Who is to blame for this failed run, given what is in doubt about the work already.
-pub(super) fn judge(state: &State, before: Option<&Doubt>, command: &str, run: &RunId) -> Blame {
+pub(super) fn judge(
+    state: &State,
+    before: Option<&Doubt>,
+    command: &str,
+    (run, end): (&RunId, &RunEnd),
+) -> Blame {
+    if has_collided(state, run, end) {
+        return Blame::OtherCheck;
+    }
     if !state.requires_baseline() {
         return Blame::Work;
     }
@@ -40,6 +52,27 @@ pub(super) fn judge(state: &State, before: Option<&Doubt>, command: &str, run: &
         Some(doubt) if state.has_passed_since(command, &doubt.run) => Blame::Work,
         _ => Blame::InDoubt,
     }
+}
+
+/// Whether a failed run met another check of this swarm that used the same port, file or database.
+pub(super) fn has_collided(state: &State, run: &RunId, end: &RunEnd) -> bool {
+    end.in_use && state.swarm.checks.in_company.contains(run)
+}
+
+/// Says once that checks collide, and what keeps them apart. From then on
+/// [`State::has_room_for_check`] has fewer run side by side.
+pub(super) fn warn_of_collision(plan: &mut Plan<'_>, command: &str) {
+    if plan.state.have_checks_collided() {
+        return;
+    }
+    let message = format!(
+        "`{command}` failed because another check of swarm had the port, the file or the database \
+        that it needs. No idea is charged: the command runs again alone, and with \
+        checks.maxParallel \"auto\" checks in agents' worktrees now run one at a time. To let them \
+        run side by side, have them use SWARM_PORT_BASE and SWARM_SLOT, or set worktree.env in \
+        .swarm/config.json, such as {{\"PORT\": \"{{port}}\"}}"
+    );
+    plan.warn(WarningKind::Collision.only(), &message);
 }
 
 /// The doubt that a failed run leaves.

@@ -184,9 +184,11 @@ fn carry_out_other(plan: &mut Plan<'_>, command: &Command) -> Result<(), Rejecti
 pub fn observation(state: &State, seen: &Observation, now: Timestamp) -> Vec<Event> {
     let mut plan = Plan::new(state, now);
     match seen {
-        Observation::DaemonStarted { version, counters } => {
-            swarm::started(&mut plan, version, *counters);
-        }
+        Observation::DaemonStarted {
+            version,
+            counters,
+            host,
+        } => swarm::started(&mut plan, version, *counters, host.as_ref()),
         Observation::RecoveryDone => swarm::recovered(&mut plan),
         Observation::RunStarted {
             run,

@@ -13,17 +13,24 @@ use super::merge::commands;
 use super::setup;
 use crate::domain::event::{DaemonStarted, ModeSet, PauseLifted, PauseSet, SettingsLoaded};
 use crate::domain::lifecycle::{SwarmInput, SwarmPhase};
+use crate::domain::observation::Host;
 use crate::domain::rejection::Rejection;
 use crate::domain::settings::{Mode, Settings};
 use crate::domain::state::Counters;
 use crate::domain::state::provider::HoldKind;
 use crate::domain::warning::WarningKind;
 
-pub(super) fn started(plan: &mut Plan<'_>, version: &str, counters: Option<Counters>) {
+pub(super) fn started(
+    plan: &mut Plan<'_>,
+    version: &str,
+    counters: Option<Counters>,
+    host: Option<&Host>,
+) {
     plan.emit(DaemonStarted {
         version: version.to_owned(),
         owes_hooks: true,
         counters,
+        host: host.cloned(),
     });
     // A start is legal in every phase; see the state machine.
     let moved = plan.move_swarm(SwarmInput::Start, None, None);
@@ -136,6 +143,8 @@ pub(super) fn load(plan: &mut Plan<'_>, hash: &str, settings: &Settings) {
     if !same || plan.state.config_hash != hash {
         unpriced::configured(plan);
         broken_commands::configured(plan);
+        // What makes them collide may have been in the configuration.
+        plan.clear_warning(WarningKind::Collision.only());
         plan.emit(SettingsLoaded {
             hash: hash.to_owned(),
             settings: Box::new(settings.clone()),

@@ -83,6 +83,10 @@ pub struct GateExcused {
     pub agent: AgentId,
     pub command: String,
     pub run: RunId,
+    /// Whether another quality command that ran beside it used the same port, file or database: it
+    /// runs again alone.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub alone: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

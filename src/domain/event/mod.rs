@@ -99,8 +99,8 @@ pub enum Event {
     /// A quality command failed in an agent's worktree. Nobody is charged before it has passed
     /// elsewhere.
     GateDoubted(GateDoubted),
-    /// A quality command failed in an agent's worktree while the untouched target failed, too:
-    /// nobody is charged, and it runs again.
+    /// A quality command failed in an agent's worktree while the untouched target failed, too, or
+    /// collided with another one: nobody is charged, and it runs again.
     GateExcused(GateExcused),
     /// A quality command failed on a merged tree. Nobody is charged before it has passed elsewhere.
     VerifyDoubted(VerifyDoubted),

@@ -8,6 +8,7 @@ use crate::domain::command::TargetChoice;
 use crate::domain::effect::Effect;
 use crate::domain::ids::{EffectId, IdeaId, Oid};
 use crate::domain::lifecycle::SwarmPhase;
+use crate::domain::observation::Host;
 use crate::domain::settings::{Mode, Settings};
 use crate::domain::state::Counters;
 use crate::domain::time::Timestamp;
@@ -27,6 +28,9 @@ pub struct DaemonStarted {
     /// log knows were found: the log was restored from an older copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counters: Option<Counters>,
+    /// What its checks find on this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<Host>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,14 +6,19 @@ use crate::domain::event::{
     BaselineFailed, BaselinePassed, BaselineReady, BaselineStarted, RunEnded,
 };
 use crate::domain::ids::{Oid, RunId};
+use crate::domain::observation::CheckEnvironment;
 use crate::domain::state::State;
-use crate::domain::state::baseline::{BaselineCheck, BaselineFailure};
+use crate::domain::state::baseline::{Baseline, BaselineCheck, BaselineFailure, PassedElsewhere};
 use crate::domain::state::setup::VERIFY_TREE;
 use crate::domain::time::Timestamp;
 
 /// Number of passed commits that are remembered: attempts may begin from an earlier one while
 /// others land.
 const PASSED: usize = 20;
+
+/// Number of environments whose passed commits are remembered: two terminals that take turns do not
+/// check the target each time.
+const ENVIRONMENTS: usize = 8;
 
 /// A commit that passed before is not checked again.
 pub(super) fn check_out(state: &mut State, at: Timestamp, ready: &BaselineReady) {
@@ -95,6 +100,40 @@ pub(super) fn clear(state: &mut State) {
     baseline.failed = None;
     let running = |check: &BaselineCheck| check.run.is_some();
     baseline.checking = baseline.checking.take().filter(running);
+}
+
+/// What passed under another environment says nothing about this one, and neither does what failed.
+pub(super) fn change_environment(
+    state: &mut State,
+    before: Option<CheckEnvironment>,
+    now: Option<&CheckEnvironment>,
+) {
+    let (Some(before), Some(now)) = (before, now) else {
+        return;
+    };
+    if before.digest == now.digest {
+        return;
+    }
+    let old = std::mem::take(&mut state.swarm.baseline);
+    let mut elsewhere = old.elsewhere;
+    let known = elsewhere.iter().position(|it| it.digest == now.digest);
+    let known = known.map(|index| elsewhere.remove(index));
+    if !old.passed.is_empty() {
+        elsewhere.push(PassedElsewhere {
+            digest: before.digest,
+            passed: old.passed,
+        });
+    }
+    let over = elsewhere.len().saturating_sub(ENVIRONMENTS - 1);
+    elsewhere.drain(..over);
+    state.swarm.baseline = Baseline {
+        passed: known.map_or_else(Vec::new, |known| known.passed),
+        elsewhere,
+        commands: old.commands,
+        restored: state.counters.runs,
+        ..Baseline::default()
+    };
+    blame::excuse_all(state);
 }
 
 /// The target was seen at this commit.

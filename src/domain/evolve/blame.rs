@@ -40,7 +40,11 @@ pub(super) fn doubt_gate(state: &mut State, doubted: &GateDoubted) {
 
 pub(super) fn excuse_gate(state: &mut State, excused: &GateExcused) {
     with_attempt(state, &excused.agent, |attempt| {
-        attempt.uncharged = Some(Box::new(Uncharged::Excused));
+        attempt.uncharged = Some(Box::new(if excused.alone {
+            Uncharged::Collided
+        } else {
+            Uncharged::Excused
+        }));
     });
 }
 

@@ -10,6 +10,7 @@ mod attention;
 mod baseline;
 mod blame;
 mod checkpoint;
+mod checks;
 pub(crate) mod hooks;
 mod idea;
 mod memory;

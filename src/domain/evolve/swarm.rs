@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::idea::{audit, is_done, unused, with_idea};
-use super::{attempt, baseline, records, setup};
+use super::{attempt, baseline, checks, records, setup};
 use crate::domain::command::{InboxFile, TargetChoice};
 use crate::domain::effect::{self, Effect, Purpose};
 use crate::domain::event::{
@@ -23,6 +23,10 @@ pub(super) fn start(state: &mut State, started: &DaemonStarted) {
     state.owes_hooks = started.owes_hooks;
     if let Some(counters) = started.counters {
         state.counters = state.counters.at_least(counters);
+    }
+    if let Some(host) = &started.host {
+        let before = std::mem::replace(&mut state.swarm.host, host.clone());
+        baseline::change_environment(state, before.environment, host.environment.as_ref());
     }
     // Somebody may have moved the target while no daemon ran.
     state.swarm.baseline.green = false;
@@ -64,6 +68,7 @@ pub(super) fn load_settings(state: &mut State, loaded: &SettingsLoaded) {
         return;
     };
     configure_baseline(state, &before, settings);
+    checks::configure(state, &before, settings);
     setup::configure(state, &before, settings);
     let same = before.quality_commands == settings.quality_commands;
     if same && before.verify == settings.verify {
@@ -138,6 +143,9 @@ pub(super) fn raise_warning(state: &mut State, at: Timestamp, raised: &WarningRa
 pub(super) fn request(state: &mut State, requested: &EffectRequested) {
     let EffectRequested { id, effect } = requested;
     state.counters.effects = state.counters.effects.max(id.0);
+    if let Effect::Run(run) = effect {
+        checks::begin_run(state, run);
+    }
     match effect {
         Effect::StopRun(effect::StopRun { run, now }) => {
             let asked = state.stops.entry(run.clone()).or_default();
@@ -189,6 +197,7 @@ pub(super) fn finish(state: &mut State, finished: &EffectFinished) {
     };
     if let Effect::Run(effect::Run { run, .. }) = &effect {
         state.stops.remove(run);
+        checks::finish_run(state, run);
     }
     if finished.error.is_some() {
         tidying_failed(&mut state.owed, effect);

@@ -24,10 +24,13 @@ pub const RUN_OWNER: &str = "baseline";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Baseline {
-    /// Commits of the target that passed the present setup and quality commands, newest last; at
-    /// most 20.
+    /// Commits of the target that passed the present setup and quality commands in the present
+    /// environment, newest last; at most 20.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub passed: Vec<Oid>,
+    /// The same for other environments, the last used one last; at most 7.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub elsewhere: Vec<PassedElsewhere>,
     /// Whether the target, as last seen, passed.
     #[serde(skip_serializing_if = "is_false")]
     pub green: bool,
@@ -54,6 +57,16 @@ pub struct Baseline {
     /// of runs up to it are nobody's.
     #[serde(skip_serializing_if = "is_zero")]
     pub restored: u64,
+}
+
+/// What passed in another environment of the daemon.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PassedElsewhere {
+    /// Digest of that environment.
+    pub digest: String,
+    /// As [`Baseline::passed`].
+    pub passed: Vec<Oid>,
 }
 
 /// A check of the untouched target in progress.
@@ -133,6 +146,8 @@ pub enum Uncharged {
     InDoubt(Doubt),
     /// The untouched target failed, too: the command runs again when the target passes.
     Excused,
+    /// Another quality command used the same port, file or database: the command runs again alone.
+    Collided,
 }
 
 impl Attempt {
@@ -140,7 +155,7 @@ impl Attempt {
     pub fn doubt(&self) -> Option<&Doubt> {
         match self.uncharged.as_deref()? {
             Uncharged::InDoubt(doubt) => Some(doubt),
-            Uncharged::Excused => None,
+            Uncharged::Excused | Uncharged::Collided => None,
         }
     }
 

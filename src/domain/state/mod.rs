@@ -10,6 +10,7 @@ pub mod attention;
 pub mod backlog;
 pub mod baseline;
 pub mod checkpoint;
+pub mod checks;
 mod idea;
 mod merge_entry;
 pub mod message;
@@ -32,12 +33,14 @@ use crate::domain::hook::{HookCall, HookName, LastCall};
 use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, RunId};
 use crate::domain::lifecycle::{AttemptPhase, SwarmPhase};
 use crate::domain::memory::{Board, Compacted, Learnings, Notes, Synthesis};
+use crate::domain::observation::Host;
 use crate::domain::request::Operations;
 use crate::domain::settings::{DayLimits, Mode, Settings};
 use crate::domain::state::attention::Attention;
 use crate::domain::state::backlog::Backlog;
 use crate::domain::state::baseline::Baseline;
 use crate::domain::state::checkpoint::{Checkpoint, Rollback};
+use crate::domain::state::checks::Checks;
 use crate::domain::state::provider::Hold;
 use crate::domain::state::records::Records;
 use crate::domain::state::setup::SetupDue;
@@ -188,6 +191,12 @@ pub struct Swarm {
     /// What is known of the untouched target.
     #[serde(skip_serializing_if = "is_zero")]
     pub baseline: Baseline,
+    /// The quality commands that run side by side.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub checks: Checks,
+    /// The machine of the last daemon that started.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub host: Host,
     /// SHA-256 of the manifest of the archive in which the swarm has moved away, in hex: nothing
     /// changes here until a person reclaims it.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -449,7 +449,8 @@ fn rests(state: &State, attempt: &Attempt, now: Timestamp) -> bool {
                 state.is_pending(Effect::is_baseline) || state.is_pending(Effect::holds_queue);
             let may_wait = !running || red || judged || is_full(state, now);
             let in_doubt = may_wait && state.waits_for_target(attempt);
-            draining || in_doubt || state.waits_for_command(attempt)
+            let after_others = state.waits_for_checks(attempt);
+            draining || in_doubt || after_others || state.waits_for_command(attempt)
         }
         AttemptPhase::ReadyToMerge => state.entry(&attempt.idea).is_some(),
         _ => false,

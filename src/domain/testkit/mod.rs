@@ -73,6 +73,8 @@ pub(crate) fn settings() -> Settings {
         setup: vec![],
         quality_commands: vec!["check".into()],
         quality_timeout_ms: 600_000,
+        // Most stories are not about checks that wait for each other.
+        max_checks: Some(64),
         baseline: BaselineMode::Off,
         auto_merge: true,
         verify: true,

@@ -444,6 +444,7 @@ pub(crate) fn some_settings(choices: &mut Choices) -> Settings {
         stuck_threshold: 2,
         setup: some_setup(choices),
         quality_commands: commands.iter().map(ToString::to_string).collect(),
+        max_checks: [None, Some(1), Some(64)][choices.pick(3)],
         baseline: [BaselineMode::Require, BaselineMode::Warn, BaselineMode::Off][choices.pick(3)],
         auto_commit: !choices.chance(20),
         auto_merge: !choices.chance(20),

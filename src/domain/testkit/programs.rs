@@ -47,6 +47,7 @@ impl Programs {
         let digest = ["a", "b"][choices.pick(2)].to_owned();
         let Purpose::Iteration { agent, profile, .. } = purpose else {
             end.fingerprint = choices.chance(80).then_some(digest);
+            end.in_use = choices.chance(30) && end.how != RunEndKind::Exited { code: 0 };
             return;
         };
         end.tree = choices.chance(80).then_some(digest);

@@ -68,6 +68,7 @@ impl Scenario {
         self.when(Observation::DaemonStarted {
             version,
             counters: None,
+            host: None,
         });
         self.load(change);
         self.when(Observation::RecoveryDone)

@@ -286,6 +286,7 @@ impl Sim {
         self.see(&Observation::DaemonStarted {
             version,
             counters: None,
+            host: None,
         });
         self.ask(&Command::LoadSettings {
             hash: "hash".into(),

@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use crate::domain::command::Command;
 use crate::domain::effect::Effect;
 use crate::domain::lifecycle::AttemptPhase;
-use crate::domain::observation::{Observation, RunEndKind};
+use crate::domain::observation::{CheckEnvironment, Host, Observation, RunEndKind};
 use crate::domain::outcome::{
     BaselineReady, FailureKind, LandOutcome, TreeSetup, WorktreePrepared,
 };
@@ -532,4 +532,93 @@ fn status_shows_the_check_that_runs() {
     let without_daemon = view::status(&s.state, view::Outside::default());
     assert!(without_daemon.baseline.is_none());
     assert!(view::status(&red().state, outside()).baseline.is_none());
+}
+
+/// A daemon starts in this environment.
+fn starts_in(s: &mut Scenario, digest: &str) {
+    let environment = CheckEnvironment {
+        key: "key".into(),
+        digest: digest.into(),
+    };
+    s.when(Observation::DaemonStarted {
+        version: "1.0.0".into(),
+        counters: None,
+        host: Some(Host {
+            environment: Some(environment),
+            ..Host::default()
+        }),
+    })
+    .when(Observation::RecoveryDone);
+}
+
+/// The target, on which an idea is to begin, is looked up; whether its check runs.
+fn is_checked_again(s: &mut Scenario) -> bool {
+    s.answer("prepareBaseline", at(1));
+    let runs = s.state.swarm.baseline.checking.is_some();
+    if runs {
+        s.check(exit(0));
+    }
+    runs
+}
+
+#[test]
+fn another_environment_checks_the_target_again_and_a_known_one_does_not() {
+    let mut s = Scenario::with(required);
+    starts_in(&mut s, "terminal");
+    s.add("one");
+    assert!(is_checked_again(&mut s));
+    s.all_goes_well();
+    // The landing passed in this environment, too; the next idea begins from where it began.
+    for (digest, again) in [
+        ("terminal", false),
+        ("cron", true),
+        ("terminal", false),
+        ("cron", false),
+        ("service", true),
+        ("cron", false),
+    ] {
+        starts_in(&mut s, digest);
+        s.add(digest);
+        assert_eq!(is_checked_again(&mut s), again, "{digest}");
+        s.all_goes_well();
+    }
+}
+
+#[test]
+fn the_last_eight_environments_are_remembered() {
+    let mut s = Scenario::with(required);
+    for number in 0..9 {
+        starts_in(&mut s, &number.to_string());
+        s.add("idea");
+        assert!(is_checked_again(&mut s), "{number}");
+        s.all_goes_well();
+    }
+    assert_eq!(s.state.swarm.baseline.elsewhere.len(), 7);
+    starts_in(&mut s, "1");
+    s.add("idea");
+    assert!(!is_checked_again(&mut s));
+    starts_in(&mut s, "0");
+    assert!(s.state.swarm.baseline.passed.is_empty());
+}
+
+#[test]
+fn what_failed_in_another_environment_charges_nobody() {
+    let mut s = Scenario::with(required);
+    starts_in(&mut s, "cron");
+    s.add("one");
+    assert!(is_checked_again(&mut s));
+    worktree(&mut s, 1);
+    s.completes(&agent(1)).goes_well("seal");
+    let run = s.attempt(1).run.clone().unwrap();
+    starts_in(&mut s, "terminal");
+    // It ran with the environment of the daemon before.
+    s.run_ends(&run, exit(1));
+    let charged = |s: &Scenario| {
+        let mut log = s.log.iter();
+        log.any(|(_, event)| matches!(event.kind(), "gateDoubted" | "gateFailed"))
+    };
+    assert!(!charged(&s));
+    s.all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+    assert!(!charged(&s));
 }

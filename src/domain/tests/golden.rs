@@ -74,11 +74,13 @@ fn swarm_samples() -> Vec<Event> {
             version: "1.0.0".into(),
             owes_hooks: false,
             counters: None,
+            host: None,
         }),
         Event::DaemonStarted(DaemonStarted {
             version: "1.0.0".into(),
             owes_hooks: true,
             counters: None,
+            host: None,
         }),
         Event::PhaseChanged(PhaseChanged {
             phase: SwarmPhase::Running,
@@ -1093,6 +1095,7 @@ fn baseline_samples() -> Vec<Event> {
             agent: agent(1),
             command: "cargo test".into(),
             run: run("ed-001-q1"),
+            alone: false,
         }),
         Event::VerifyDoubted(VerifyDoubted {
             id: idea(1),

@@ -32,6 +32,7 @@ fn after(owes_hooks: bool, events: Vec<Event>) -> State {
             version: "1.0.0".into(),
             owes_hooks,
             counters: None,
+            host: None,
         }),
         Event::SettingsLoaded(SettingsLoaded {
             hash: "00".into(),
@@ -100,6 +101,7 @@ fn a_call_goes_with_its_event_when_the_log_is_torn_between_them() {
         version: "1.0.0".into(),
         owes_hooks: true,
         counters: None,
+        host: None,
     });
     let state = after(true, torn.iter().cloned().chain([again]).collect());
     assert_eq!(calls(&state), []);
@@ -116,6 +118,7 @@ fn after_an_older_daemon_the_frozen_rules_are_in_force_again() {
         version: "0.9.0".into(),
         owes_hooks: false,
         counters: None,
+        host: None,
     });
     let state = after(true, vec![older, pause()]);
     assert_eq!(calls(&state), [(HookName::OnPause, 4)]);

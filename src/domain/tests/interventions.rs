@@ -62,6 +62,7 @@ const TURNS: &[(&str, Way)] = &[
         s.when(Observation::DaemonStarted {
             version,
             counters: None,
+            host: None,
         });
     }),
     ("rolling back: look", |s| {

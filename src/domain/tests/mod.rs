@@ -7,6 +7,7 @@ mod baseline;
 mod blame;
 mod budget;
 mod checkpoints;
+mod checks;
 mod ending;
 mod golden;
 mod hook_rules;

@@ -414,6 +414,7 @@ const PHASES: &[(&str, Way)] = &[
         s.when(Observation::DaemonStarted {
             version,
             counters: None,
+            host: None,
         });
     }),
     ("running", |s| {
@@ -514,6 +515,7 @@ const TURNS: &[Way] = &[
         s.when(Observation::DaemonStarted {
             version,
             counters: None,
+            host: None,
         });
     },
 ];

@@ -320,7 +320,14 @@ pub(super) fn phase_reason(phase: SwarmPhase, reason: Option<&str>) -> String {
 }
 
 pub(super) fn daemon_started(started: &DaemonStarted) -> String {
-    let words = format!("daemon started (version {})", started.version);
+    let mut words = format!("daemon started (version {})", started.version);
+    let host = started.host.as_ref();
+    if host.is_some_and(|host| host.port_block.is_none()) {
+        words.push_str(
+            "; other daemons have every block of ports, so SWARM_SLOT and SWARM_PORT_BASE are not \
+            set here until you stop one of them and start this one again",
+        );
+    }
     if started.counters.is_none() {
         return words;
     }

@@ -271,6 +271,15 @@ fn describe_event(event: &Event) -> String {
         Event::GateDoubted(GateDoubted { agent, doubt }) => {
             format!("{agent}: {}", in_doubt(doubt))
         }
+        Event::GateExcused(GateExcused {
+            agent,
+            command,
+            alone: true,
+            ..
+        }) => format!(
+            "{agent}: `{command}` met another check that uses the same port, file or database; no \
+            iteration is charged, and it runs again alone"
+        ),
         Event::GateExcused(GateExcused { agent, command, .. }) => format!(
             "{agent}: `{command}` failed while the target fails it, too; no iteration is charged, \
             and it runs again"

@@ -54,6 +54,10 @@ pub struct StatusView {
     pub synthesis: Option<RunId>,
     /// Slots for running agents.
     pub slots: SlotsView,
+    /// The ports that the daemon hands out to agents and checks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub ports: Option<PortsView>,
     /// The number of ideas in each status; every status is present.
     #[schema(value_type = BTreeMap<String, u64>)]
     pub ideas: BTreeMap<&'static str, usize>,
@@ -105,6 +109,28 @@ pub struct SlotsView {
     /// All slots.
     #[schema(value_type = u64)]
     pub max: usize,
+}
+
+/// The ports that a daemon hands out. Each worktree has 20 of them, from its `SWARM_PORT_BASE`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = Ports)]
+pub struct PortsView {
+    /// The first port. The daemon itself listens on it.
+    pub first: u16,
+    /// The last port.
+    pub last: u16,
+}
+
+impl PortsView {
+    /// Ports of a daemon.
+    const COUNT: u16 = 1_440;
+
+    fn from(first: u16) -> Self {
+        Self {
+            first,
+            last: first + (Self::COUNT - 1),
+        }
+    }
 }
 
 /// What [`status`] needs from outside the state.
@@ -176,6 +202,10 @@ pub fn status(state: &State, outside: Outside) -> StatusView {
             used: state.slots_used(),
             max: settings.map_or(0, |settings| settings.max_parallel as usize),
         },
+        ports: runs
+            .then_some(state.swarm.host.port_block)
+            .flatten()
+            .map(PortsView::from),
         ideas: count(state),
         ideas_held: state.ideas.open().filter(|(_, idea)| idea.held).count(),
         agents: live_agents(state),
@@ -202,7 +232,7 @@ pub fn status(state: &State, outside: Outside) -> StatusView {
 fn live_agents(state: &State) -> Vec<AgentView> {
     let agents = state.agents.iter();
     agents
-        .map(|(id, attempt)| live_agent(id, attempt))
+        .map(|(id, attempt)| live_agent(state, id, attempt))
         .collect()
 }
 

@@ -53,11 +53,7 @@ pub(crate) fn gate_over(
     }
     match failure_of(&end.how) {
         None if matches!(end.how, RunEndKind::Exited { .. }) => gate_passed(plan, agent, command),
-        Some(how) if !stopped => {
-            let doubt = blame::doubt(command.command, run, &how, &end);
-            let doubt = blame::repeated(plan.state, doubt, attempt, &end);
-            gate_red(plan, agent, attempt, command, doubt);
-        }
+        Some(how) if !stopped => gate_red(plan, (agent, attempt), command, (run, &how, &end)),
         // Stopped or lost: not judged; it runs again when the swarm continues.
         _ => {}
     }
@@ -77,21 +73,27 @@ fn gate_passed(plan: &mut Plan<'_>, agent: &AgentId, command: CheckCommand<'_>) 
 /// A command failed in the worktree.
 fn gate_red(
     plan: &mut Plan<'_>,
-    agent: &AgentId,
-    attempt: &Attempt,
+    (agent, attempt): (&AgentId, &Attempt),
     command: CheckCommand<'_>,
-    doubt: Doubt,
+    (run, how, end): (&RunId, &str, &RunEnd),
 ) {
+    let doubt = blame::doubt(command.command, run, how, end);
+    let doubt = blame::repeated(plan.state, doubt, attempt, end);
     let before = attempt.doubt();
+    let judged = blame::judge(plan.state, before, command.command, (run, end));
+    if judged == Blame::OtherCheck {
+        blame::warn_of_collision(plan, command.command);
+    }
     let agent = agent.clone();
-    match blame::judge(plan.state, before, command.command, &doubt.run) {
+    match judged {
         Blame::Work => charge(plan, &agent, attempt, &doubt),
         Blame::InDoubt if before == Some(&doubt) => {}
         Blame::InDoubt => plan.emit(GateDoubted { agent, doubt }),
-        Blame::Nobody => plan.emit(GateExcused {
+        Blame::Nobody | Blame::OtherCheck => plan.emit(GateExcused {
             agent,
             command: doubt.command,
             run: doubt.run,
+            alone: judged == Blame::OtherCheck,
         }),
     }
 }

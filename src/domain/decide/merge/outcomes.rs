@@ -254,7 +254,12 @@ fn red(
     command: &str,
     (how, end): (String, &RunEnd),
 ) {
-    let blame = blame::judge(plan.state, entry.doubt.as_deref(), command, run);
+    let blame = blame::judge(plan.state, entry.doubt.as_deref(), command, (run, end));
+    if blame == Blame::OtherCheck {
+        blame::warn_of_collision(plan, command);
+        plan.move_merge(&entry.idea, MergeInput::Requeue);
+        return;
+    }
     if blame == Blame::Work && !is_unproven(plan.state, entry) {
         let feedback = Feedback {
             command: command.to_owned(),

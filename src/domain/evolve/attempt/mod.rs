@@ -3,7 +3,7 @@
 pub(super) mod end;
 
 use super::idea::audit;
-use super::{baseline, blame, memory, provider, records, redirect, setup};
+use super::{baseline, blame, checks, memory, provider, records, redirect, setup};
 use crate::domain::event::{
     AttemptMoved, AttemptSealed, EndingAsked, GateFailed, GatePassed, GateStarted, IdeaClaimed,
     IterationJudged, IterationStarted, MessageQueued, RunEnded, RunStarted, SignalSeen, TaskSet,
@@ -232,6 +232,7 @@ pub(super) fn end_run(state: &mut State, at: Timestamp, ended: &RunEnded) {
     let profile = state.profile_of_run(run).cloned();
     records::owe(state, at, run, end);
     blame::end_run(state, ended);
+    checks::end_run(state, ended);
     provider::run_over(state, at, run, end);
     with_run(state, run, |attempt| {
         attempt.run = None;

@@ -1,0 +1,74 @@
+//! Slots: each worktree has a number and ports of its own, and so has each daemon of a machine.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Daemon, Sandbox};
+
+/// What the setup, an agent and a check find in their environment.
+const TELL: &str = "echo $SWARM_SLOT $SWARM_PORT_BASE $PORT $DATABASE";
+
+/// A swarm whose processes tell which slot they have. The database's name is without what differs
+/// from run to run.
+fn telling() -> Sandbox {
+    let sandbox = Sandbox::ready();
+    let out = sandbox.path("out");
+    let tell = |name: &str| format!("{TELL} >>'{}'", out.join(name).display());
+    let hook = sandbox.path("hook.sh");
+    fs::write(&hook, format!("#!/bin/sh\n{}\n", tell("hook"))).unwrap();
+    sandbox
+        .shell(&format!("chmod +x '{}'", hook.display()))
+        .ok();
+    sandbox.configure(&json!({
+        "worktree": {"setup": [tell("setup")], "env": {"PORT": "{port}", "DATABASE": "x{slot}"}},
+        "qualityCommands": [tell("check")],
+        "hooks": {"pre-start": {"run": hook}},
+    }));
+    sandbox
+}
+
+/// A daemon that got a block of ports, and the first of them. Tests that run beside this one may
+/// have all of them for a moment.
+fn with_ports(sandbox: &Sandbox) -> (Daemon<'_>, u64) {
+    sandbox.wait_for("a free block of ports", || {
+        let daemon = sandbox.start();
+        let first = sandbox.status()["ports"]["first"].as_u64();
+        if first.is_none() {
+            daemon.stop();
+        }
+        Some((daemon, first?))
+    })
+}
+
+#[test]
+fn two_daemons_side_by_side_hand_out_different_ports() {
+    let (one, two) = (Sandbox::ready(), Sandbox::ready());
+    let (first, here) = with_ports(&one);
+    let (second, there) = with_ports(&two);
+    assert_ne!(here, there);
+    assert!(here.abs_diff(there) >= 1_440);
+    second.stop();
+    first.stop();
+}
+
+#[test]
+fn setup_agent_checks_and_pre_start_hook_of_a_worktree_share_its_slot() {
+    let sandbox = telling();
+    let (daemon, first) = with_ports(&sandbox);
+    let id = sandbox.idea(&format!("{TELL} >>$OUT/agent; write a.txt x; say COMPLETE"));
+    sandbox.wait_idea(&id, "done");
+    daemon.stop();
+    let told = |slot: u64| {
+        let port = first + 20 * slot;
+        format!("{slot} {port} {port} x{slot}")
+    };
+    for process in ["hook", "agent"] {
+        assert_eq!(sandbox.notes(process), [told(1)], "{process}");
+    }
+    for process in ["setup", "check"] {
+        assert_eq!(sandbox.notes(process), [told(1), told(65)], "{process}");
+    }
+    let shown: Value = sandbox.swarm(&["config", "show", "--json"]).json();
+    assert_eq!(shown["config"]["worktree"]["env"]["PORT"], "<hidden>");
+}
