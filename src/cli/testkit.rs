@@ -631,6 +631,7 @@ fn merge_events() -> Vec<Event> {
         Event::ConflictLaidOut(ConflictLaidOut {
             id: id(),
             files: files(),
+            saved: Some(oid()),
         }),
         Event::ConflictSettled(ConflictSettled {
             id: id(),

@@ -36,6 +36,9 @@ pub enum Task {
         target: Oid,
         /// Files in conflict.
         files: Vec<String>,
+        /// Commit with the unfinished resolution from before the target moved.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        saved: Option<Oid>,
     },
 }
 
@@ -215,6 +218,9 @@ pub struct Attempt {
     /// Messages in the prompt of the current iteration.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub told: Vec<String>,
+    /// Question that the agent asked and that no prompt has answered yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Box<str>>,
     /// Messages from people and their progress, newest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub heard: Vec<Message>,

@@ -312,6 +312,7 @@ fn attempt_samples() -> Vec<Event> {
             task: Task::Resolve {
                 target: oid(1),
                 files: vec!["a b.rs".into()],
+                saved: Some(oid(7)),
             },
         }),
         Event::MessageQueued(MessageQueued {
@@ -521,6 +522,7 @@ fn merge_samples() -> Vec<Event> {
         Event::ConflictLaidOut(ConflictLaidOut {
             id: id(),
             files: files(),
+            saved: Some(oid(7)),
         }),
         Event::ConflictSettled(ConflictSettled {
             id: id(),

@@ -175,7 +175,9 @@ pub(super) fn start_iteration(state: &mut State, at: Timestamp, started: &Iterat
         attempt.iteration = started.iteration;
         attempt.memory.writes = 0;
         attempt.iteration_at = Some(at);
-        attempt.said = None;
+        if let Some(Said::NeedsHuman(question)) = attempt.said.take() {
+            attempt.asked = Some(question.into());
+        }
         attempt.signal_offset = None;
         attempt.sealed = false;
         attempt.setup = None;
@@ -305,7 +307,9 @@ fn end_iteration(attempt: &mut Attempt, at: Timestamp, end: &RunEnd) {
                 | RunEndKind::Idle
                 | RunEndKind::OutputLimit
         );
-    if !delivered {
+    if delivered {
+        attempt.asked = None;
+    } else {
         attempt.messages.splice(0..0, told);
     }
     message::settle(&mut attempt.heard, delivered, at);
