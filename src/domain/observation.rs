@@ -179,6 +179,10 @@ pub struct RunEnd {
     /// run to run. `None` if the output cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
+    /// After a failed quality command: number of failed tests in the summary of its output, if
+    /// known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_tests: Option<u32>,
     /// After an iteration: the files of the worktree as a tree in git; of a clean one, its commit.
     /// `None` if they cannot be read. Older logs have a digest instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -207,6 +211,7 @@ impl RunEnd {
             head: None,
             last_words: None,
             fingerprint: None,
+            failed_tests: None,
             tree: None,
             verdict: None,
             usage: None,

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use tokio::task::{JoinError, spawn_blocking};
 
+use super::failed_tests;
 use super::failure_fingerprint::fingerprint;
 use super::script::HOOK_OUTPUT_BYTES;
 use crate::agents::text;
@@ -40,6 +41,8 @@ pub(crate) struct FailedOutput {
     pub(crate) last_words: Option<String>,
     /// Of a quality command: see [`fingerprint`].
     pub(crate) fingerprint: Option<String>,
+    /// Of a quality command: the number of failed tests in its summary.
+    pub(crate) failed_tests: Option<u32>,
 }
 
 /// Diagnoses the run in `dir`, a directory below `runs`, that ended with `how`.
@@ -55,7 +58,7 @@ pub(crate) async fn diagnose_end(
         }
         let only = |last_words| FailedOutput {
             last_words,
-            fingerprint: None,
+            ..FailedOutput::default()
         };
         EndDiagnosis::Output(match purpose {
             Purpose::Iteration { .. } | Purpose::Synthesis { .. } | Purpose::Replay { .. } => {
@@ -101,6 +104,10 @@ fn check_output(dir: &RunDir, how: &RunEndKind) -> FailedOutput {
         [Ok(stdout), Ok(stderr)] => Some(fingerprint(&[stdout, stderr])),
         _ => None,
     };
+    let failed_tests = match &ends {
+        [Ok(stdout), Ok(stderr)] => failed_tests::count(&format!("{stdout}\n{stderr}")),
+        _ => None,
+    };
     let lines = ends.map(|end| text::one_line(&end.unwrap_or_default()));
     let filled: Vec<&str> = lines.iter().map(String::as_str).collect();
     let filled: Vec<&str> = filled.into_iter().filter(|line| !line.is_empty()).collect();
@@ -112,6 +119,7 @@ fn check_output(dir: &RunDir, how: &RunEndKind) -> FailedOutput {
     FailedOutput {
         last_words: (!words.is_empty()).then(|| words.join(" | ")),
         fingerprint,
+        failed_tests,
     }
 }
 
@@ -209,7 +217,7 @@ mod tests {
     fn said(words: &str) -> EndDiagnosis {
         EndDiagnosis::Output(FailedOutput {
             last_words: Some(words.into()),
-            fingerprint: None,
+            ..FailedOutput::default()
         })
     }
 

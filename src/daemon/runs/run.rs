@@ -114,6 +114,7 @@ async fn carry_out(
     let FailedOutput {
         last_words,
         fingerprint,
+        failed_tests,
     } = match end_diagnosis::diagnose_end(dir.clone(), runs, purpose_of, how).await? {
         EndDiagnosis::Output(output) => output,
         EndDiagnosis::DiskFull => return Err(disk_full(run).into()),
@@ -130,6 +131,7 @@ async fn carry_out(
         tree: after.tree,
         last_words,
         fingerprint,
+        failed_tests,
         verdict: conclusion.verdict,
         usage: conclusion.usage,
         session: conclusion.session,

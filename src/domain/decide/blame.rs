@@ -49,6 +49,7 @@ pub(super) fn doubt(command: &str, run: &RunId, how: &str, end: &RunEnd) -> Doub
         run: run.clone(),
         how: shorten(how),
         fingerprint: end.fingerprint.clone(),
+        failed_tests: end.failed_tests,
         output: end.last_words.as_deref().map(shorten),
         repeat: false,
     }

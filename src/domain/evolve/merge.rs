@@ -149,6 +149,7 @@ pub(super) fn reject(state: &mut State, at: Timestamp, rejected: &MergeRejected)
         attempt.feedback = None;
         attempt.fingerprint = None;
         attempt.same_failures = 0;
+        attempt.check_failures = 0;
         attempt.without_change = 0;
         attempt.without_commit = 0;
         attempt.task = Task::Work;

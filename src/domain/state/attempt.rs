@@ -212,6 +212,12 @@ pub struct Attempt {
     /// How often in a row it failed with that output.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub same_failures: u32,
+    /// How often in a row it failed with any output, since fewer tests failed than before.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub check_failures: u32,
+    /// Fewest tests that failed in its output since then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_tests: Option<u32>,
     /// Messages from a person that no prompt has carried yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<String>,
@@ -384,6 +390,23 @@ impl Attempt {
             }
             Some(_) => 1,
         }
+    }
+
+    /// How often in a row the quality command has failed, this failure included. Fewer failed tests
+    /// than ever in this row start the count again; an unknown number changes nothing. A failure
+    /// that is already counted is not counted again.
+    pub fn check_failures_with(&self, failure: &Feedback, failed_tests: Option<u32>) -> u32 {
+        let known = self.feedback.as_ref();
+        if known.is_some_and(|known| known.run.is_some() && known.run == failure.run) {
+            return self.check_failures;
+        }
+        let is_same =
+            |known: &Feedback| (&known.command, known.merged) == (&failure.command, failure.merged);
+        let fewer = failed_tests.zip(self.failed_tests);
+        if !known.is_some_and(is_same) || fewer.is_some_and(|(now, before)| now < before) {
+            return 1;
+        }
+        self.check_failures + 1
     }
 
     /// Iterations in a row that changed nothing in the worktree, once this one has ended. One that

@@ -302,6 +302,7 @@ fn attempt_samples() -> Vec<Event> {
             agent: of(),
             feedback: feedback(),
             fingerprint: None,
+            failed_tests: Some(2),
         }),
         Event::TaskSet(TaskSet {
             agent: of(),
@@ -1029,6 +1030,7 @@ fn doubt(repeat: bool) -> Doubt {
         run: run("ed-001-q1"),
         how: "exit code 101".into(),
         fingerprint: repeat.then(|| "0123".into()),
+        failed_tests: repeat.then_some(2),
         output: repeat.then(|| "connection refused".into()),
         repeat,
     }

@@ -125,6 +125,62 @@ fn another_failure_starts_the_count_again() {
     assert_eq!(s.attempt(1).same_failures, 0);
 }
 
+/// The check fails once more, with an output that it never had, and with so many failed tests.
+fn fails_differently(s: &mut Scenario, failed_tests: Option<u32>) {
+    let count = s.attempt(1).iteration;
+    let end = RunEnd {
+        failed_tests,
+        ..failure(&format!("output {count}"))
+    };
+    sent_back(s, end);
+}
+
+#[test]
+fn the_same_check_failing_with_ever_other_output_blocks_the_idea() {
+    let mut s = working(|settings| settings.same_check_failures = 4);
+    for _ in 0..3 {
+        fails_differently(&mut s, None);
+    }
+    assert_eq!((is_blocked(&s), s.attempt(1).check_failures), (false, 3));
+    fails_differently(&mut s, None);
+    assert!(is_blocked(&s));
+    assert_snapshot!(
+        s.idea(1).last_error.as_ref().unwrap(),
+        @"stuck: `check` failed in 4 iterations in a row, and no fewer tests fail than before \
+        (exit code 1; completion.sameCheckFailures is 4). All output: swarm agent logs ed-001"
+    );
+}
+
+#[test]
+fn fewer_failed_tests_than_before_start_the_count_of_a_check_again() {
+    let mut s = working(|settings| settings.same_check_failures = 4);
+    // The last one is as many as before: the row goes on from the fewest.
+    for (failed_tests, count) in [
+        (Some(9), 1),
+        (Some(9), 2),
+        (Some(8), 1),
+        (Some(9), 2),
+        (None, 3),
+        (Some(7), 1),
+        (Some(8), 2),
+        (Some(7), 3),
+    ] {
+        fails_differently(&mut s, failed_tests);
+        assert_eq!(s.attempt(1).check_failures, count, "{failed_tests:?}");
+    }
+    fails_differently(&mut s, Some(7));
+    assert!(is_blocked(&s));
+}
+
+#[test]
+fn a_limit_of_zero_lets_a_check_fail_for_ever() {
+    let mut s = working(|settings| settings.same_check_failures = 0);
+    for _ in 0..12 {
+        fails_differently(&mut s, None);
+    }
+    assert!(!is_blocked(&s));
+}
+
 #[test]
 fn a_persons_message_starts_the_count_again() {
     let mut s = working(|_| ());

@@ -49,7 +49,7 @@ pub(crate) struct SavedResolution {
 /// what is missing, then the files; each piece ends with NUL.
 pub(crate) fn write(worktree: &Worktree, note: &Resolution) -> Result<(), GitError> {
     let word = if note.started { "started" } else { "starting" };
-    let none = Oid::zero();
+    let none = Oid::ZERO_SHA1;
     let saved = note.saved.as_ref();
     let mut text = format!(
         "{word} {} {} {} {} {}\0",

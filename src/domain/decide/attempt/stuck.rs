@@ -24,6 +24,7 @@ pub(super) fn same_failure(
         agent,
         feedback: Feedback { command, how, .. },
         fingerprint,
+        ..
     } = failed;
     let times = attempt.failures_with(&failed.feedback, fingerprint.as_deref());
     if times < SAME_FAILURES {
@@ -36,6 +37,29 @@ pub(super) fn same_failure(
     Some(format!(
         "stuck: `{command}` failed {times} times in a row with the same output ({how}), so its \
         agent was stopped; {output}. All output: swarm agent logs {agent}"
+    ))
+}
+
+/// Why the idea is blocked, if a quality command keeps failing, whatever its output.
+pub(super) fn same_check(
+    plan: &Plan<'_>,
+    attempt: &Attempt,
+    failed: &GateFailed,
+) -> Option<String> {
+    let limit = plan.state.settings.as_ref()?.same_check_failures;
+    let times = attempt.check_failures_with(&failed.feedback, failed.failed_tests);
+    if limit == 0 || times < limit {
+        return None;
+    }
+    let GateFailed {
+        agent,
+        feedback: Feedback { command, how, .. },
+        ..
+    } = failed;
+    Some(format!(
+        "stuck: `{command}` failed in {times} iterations in a row, and no fewer tests fail than \
+        before ({how}; completion.sameCheckFailures is {limit}). All output: swarm agent logs \
+        {agent}"
     ))
 }
 

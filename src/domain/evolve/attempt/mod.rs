@@ -93,6 +93,9 @@ fn begin_attempt(claimed: &IdeaClaimed, kept: Option<Box<Kept>>, at: Timestamp) 
         left: None,
         without_change: 0,
         fingerprint: None,
+        asked: None,
+        check_failures: 0,
+        failed_tests: None,
         uncharged: None,
         same_failures: 0,
         pre_start: None,
@@ -188,6 +191,7 @@ pub(super) fn start_iteration(state: &mut State, at: Timestamp, started: &Iterat
         if !attempt.messages.is_empty() {
             attempt.without_change = 0;
             attempt.same_failures = 0;
+            attempt.check_failures = 0;
         }
         // Kept so that a prompt rebuilt after a restart includes them.
         attempt.told = std::mem::take(&mut attempt.messages);
@@ -394,6 +398,14 @@ pub(super) fn fail_gate(state: &mut State, failed: &GateFailed) {
         let fingerprint = failed.fingerprint.as_deref();
         attempt.same_failures = attempt.failures_with(&failed.feedback, fingerprint);
         attempt.fingerprint.clone_from(&failed.fingerprint);
+        attempt.check_failures = attempt.check_failures_with(&failed.feedback, failed.failed_tests);
+        attempt.failed_tests = if attempt.check_failures == 1 {
+            failed.failed_tests
+        } else {
+            // The fewest known: a number that rises and falls is no progress.
+            let both = attempt.failed_tests.into_iter().chain(failed.failed_tests);
+            both.min()
+        };
         attempt.feedback = Some(failed.feedback.clone());
         attempt.uncharged = None;
     });
