@@ -209,7 +209,7 @@ pub struct Agents {
     #[schemars(regex(pattern = PROFILE_NAME))]
     pub profile: String,
     /// Number of attempts in a row that fail, time out or are blocked after which autopilot
-    /// pauses.
+    /// pauses. Three agents in a row that report BLOCKED with the same reason also pause it.
     #[schemars(range(min = 1, max = 1000))]
     pub failures_to_pause: u32,
     /// How often swarm retries an idea after its agent crashed, and how often in a row it repeats
