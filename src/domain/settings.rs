@@ -66,7 +66,7 @@ pub struct Settings {
     pub stuck_threshold: u32,
     /// Iterations in a row that fail the same quality command after which an idea is blocked; 0 for
     /// never.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub same_check_failures: u32,
     /// Whether swarm commits what an agent left uncommitted at COMPLETE.
     pub auto_commit: bool,

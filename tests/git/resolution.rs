@@ -380,7 +380,7 @@ fn a_conflict_is_laid_out_again_on_a_target_that_moved_with_what_was_settled() {
     let (work, kept) = saved(&fixture);
     assert_eq!(work.unwrap().to_string(), kept);
     // Once it is there, another call changes nothing.
-    assert_eq!(start(), ["other"]);
+    assert_eq!(start(), ["other", "src/b.txt"]);
     assert_eq!(read(&path, "src/b.txt"), "both\n");
     write(&path, "other", "both\n");
     let finished = fixture.repo.finish_resolution(&finish(1)).unwrap();

@@ -197,12 +197,12 @@ fn what_the_target_gained_since_a_conflict_was_committed_is_not_missed() {
 }
 
 /// A resolver that asks in a conflict that it has settled in part, and goes on with an answer.
-const ASKS: &str = "sed 's/^three$/three of the second/' lines.txt >new && mv new lines.txt; commit; \
-    say COMPLETE\nRESOLVE: if grep -q 'take[ ]both' $SWARM_PROMPT_FILE; then cp $SWARM_PROMPT_FILE \
-    $OUT/answered; sed '/^[<>|]/d; s/^=.*/three of both/' lines.txt >new && mv new lines.txt; say \
-    RESOLVED; elif grep -q 'moved[ ]since' $SWARM_PROMPT_FILE; then note again; sed '/^[<>|]/d; \
-    s/^=.*/three of both/' lines.txt >new && mv new lines.txt; say RESOLVED; else write notes.txt \
-    half; say 'NEEDS_HUMAN:one or both?'; fi";
+const ASKS: &str = "sed 's/^three$/three of the second/' lines.txt >new && mv new lines.txt; \
+    commit; say COMPLETE\nRESOLVE: if grep -q 'take[ ]both' $SWARM_PROMPT_FILE; then cp \
+    $SWARM_PROMPT_FILE $OUT/answered; sed '/^[<>|]/d; s/^=.*/three of both/' lines.txt \
+    >new && mv new lines.txt; say RESOLVED; elif grep -q 'moved[ ]since' $SWARM_PROMPT_FILE; then \
+    note again; sed '/^[<>|]/d; s/^=.*/three of both/' lines.txt >new && mv new \
+    lines.txt; say RESOLVED; else write notes.txt half; say 'NEEDS_HUMAN:one or both?'; fi";
 
 /// The conflict about which the resolver asks; then another idea has landed.
 fn asked_before_a_landing(sandbox: &Sandbox) -> (Daemon<'_>, String) {

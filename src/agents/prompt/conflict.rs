@@ -24,7 +24,8 @@ pub(super) fn section(brief: &ConflictBrief) -> String {
         state. These files have conflict markers (`<<<<<<<`, `=======`, `>>>>>>>`):\n\n{}\n- What \
         has landed meanwhile: {}\n- What was done for this idea: {}\n\nEdit each of these files so \
         that it does what both sides intended and no marker is left. Change nothing else, and do \
-        not abort the merge. You need not commit: swarm takes the files as you leave them.\n{saved}",
+        not abort the merge. You need not commit: swarm takes the files as you leave \
+        them.\n{saved}",
         name(&brief.target_branch),
         cut(&files, budget::CONFLICT_FILES),
         side(&brief.ours),

@@ -26,8 +26,9 @@ fn summary(line: &str) -> Option<u32> {
         .strip_prefix("test result: ")
         // nextest: `Summary [   0.5s] 5 tests run: 3 passed, 2 failed, 0 skipped`
         .or_else(|| line.strip_prefix("Summary ["))
-        // jest: `Tests:       2 failed, 3 passed, 5 total`; vitest: `Tests  2 failed | 3 passed (5)`
+        // jest: `Tests:       2 failed, 3 passed, 5 total`
         .or_else(|| line.strip_prefix("Tests:"))
+        // vitest: `Tests  2 failed | 3 passed (5)`
         .or_else(|| line.strip_prefix("Tests  "));
     if let Some(rest) = rest {
         return before(rest, "failed");

@@ -9,7 +9,8 @@ use super::attempt::claim;
 use super::attempt::gate::charge;
 use super::attempt::iterations::{begin_iterations, has_another, request_iteration};
 use super::attempt::outcomes::end_asked;
-use super::decision::{End, Plan, shorten};
+use super::attempt::stuck::why_to_pause;
+use super::decision::{End, Plan};
 use super::merge::{queue, review};
 use super::{
     attention, baseline, budget, checkpoints, hooks, memory, records, redirect, rollback, setup,
@@ -20,11 +21,8 @@ use crate::domain::ids::{AgentId, RunId};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase, SwarmInput, SwarmPhase};
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::settings::{Mode, Settings};
-use crate::domain::state::{Attempt, AttemptEnd, Ending, GaveUp, IdeaStatus, State, Task};
+use crate::domain::state::{Attempt, AttemptEnd, Ending, IdeaStatus, State, Task};
 use crate::domain::time::Timestamp;
-
-/// Agents in a row that give up with the same reason until autopilot pauses.
-const SAME_REASONS: u32 = 3;
 
 /// Time between asking a run to stop and killing it, while draining.
 const DRAIN_KILL_MS: i64 = 350;
@@ -176,31 +174,6 @@ fn change_phase(plan: &mut Plan<'_>, settings: &Settings) {
         ) => return,
     };
     debug_assert!(moved.is_ok());
-}
-
-/// Why autopilot pauses, if too many attempts in a row have failed: they would all meet the same
-/// fault.
-fn why_to_pause(state: &State, settings: &Settings) -> Option<String> {
-    let swarm = &state.swarm;
-    let limit = settings.failures_to_pause;
-    if limit == 0 {
-        return None;
-    }
-    let same = swarm.gave_up.as_ref();
-    if let Some(GaveUp { reason, times }) = same.filter(|it| it.times >= SAME_REASONS) {
-        return Some(format!(
-            "{times} agents in a row gave up with the same reason: {}; remove the cause, then: \
-            swarm resume",
-            shorten(reason)
-        ));
-    }
-    (swarm.failures_in_a_row >= limit).then(|| {
-        format!(
-            "{} attempts in a row failed or were blocked; inspect them (swarm report), then: swarm \
-            resume",
-            swarm.failures_in_a_row
-        )
-    })
 }
 
 /// Whether no attempt is live, but for those that wait for a command or for the target.

@@ -295,7 +295,12 @@ impl Repo {
         branch: &str,
         tip: Oid,
     ) -> Result<Vec<String>, GitError> {
-        let files = self.unmerged(worktree)?;
+        // Even if what was restored resolves all of them: who settles it has not confirmed that.
+        let restored = note::read(worktree).filter(|note| note.saved.is_some());
+        let files = match restored {
+            Some(note) => note.files,
+            None => self.unmerged(worktree)?,
+        };
         let shown = files.iter().map(|path| shown(path)).collect();
         // A person or agent may have started this merge, so there is no note yet.
         if note::read(worktree).is_none()
