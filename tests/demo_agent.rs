@@ -254,6 +254,7 @@ impl Agent<'_> {
             target_branch: "main".into(),
             ours: "what has landed".into(),
             theirs: self.input.idea_text.clone(),
+            saved: None,
         });
         let resolved = self.iterate();
         let said = &resolved.signals[..];

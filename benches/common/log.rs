@@ -458,6 +458,7 @@ fn settings(keep_records: bool) -> Result<Settings> {
         crash_retries: 3,
         max_iterations: 50,
         stuck_threshold: 5,
+        same_check_failures: 8,
         auto_commit: true,
         setup: vec![],
         quality_commands: vec!["cargo test".to_owned()],

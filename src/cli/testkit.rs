@@ -73,6 +73,7 @@ pub(crate) fn settings() -> Settings {
         crash_retries: 3,
         max_iterations: 50,
         stuck_threshold: 5,
+        same_check_failures: 8,
         auto_commit: true,
         setup: vec![],
         quality_commands: vec!["true".into()],
@@ -315,6 +316,7 @@ fn doubt() -> Doubt {
         run: run(),
         how: "exit code 1".into(),
         fingerprint: None,
+        failed_tests: None,
         output: Some("connection refused".into()),
         repeat: true,
     }
@@ -437,6 +439,7 @@ fn judged_events() -> Vec<Event> {
             agent: agent(),
             feedback: feedback(false),
             fingerprint: None,
+            failed_tests: None,
         }),
         Event::GateDoubted(GateDoubted {
             agent: agent(),
@@ -635,6 +638,7 @@ fn merge_events() -> Vec<Event> {
         Event::ConflictLaidOut(ConflictLaidOut {
             id: id(),
             files: files(),
+            saved: Some(oid()),
         }),
         Event::ConflictSettled(ConflictSettled {
             id: id(),

@@ -209,7 +209,7 @@ pub struct Agents {
     #[schemars(regex(pattern = PROFILE_NAME))]
     pub profile: String,
     /// Number of attempts in a row that fail, time out or are blocked after which autopilot
-    /// pauses.
+    /// pauses. Three agents in a row that report BLOCKED with the same reason also pause it.
     #[schemars(range(min = 1, max = 1000))]
     pub failures_to_pause: u32,
     /// How often swarm retries an idea after its agent crashed, and how often in a row it repeats
@@ -364,6 +364,11 @@ pub struct Completion {
     /// both off.
     #[schemars(range(min = 0, max = 10000))]
     pub stuck_threshold: u32,
+    /// Number of consecutive iterations in which the same quality command fails, with any output,
+    /// after which swarm blocks the idea as stuck. Fewer failed tests than before start the count
+    /// again. 0 turns this off.
+    #[schemars(range(min = 0, max = 10000))]
+    pub same_check_failures: u32,
     /// Whether swarm commits the changes that an agent left uncommitted when it reported
     /// completion.
     pub auto_commit: bool,
@@ -377,6 +382,7 @@ impl Default for Completion {
         Self {
             max_iterations: 50,
             stuck_threshold: 5,
+            same_check_failures: 8,
             auto_commit: true,
             resume: true,
         }

@@ -213,6 +213,10 @@ pub struct RunEnd {
     /// can have (a port, a database) was in use.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_use: bool,
+    /// After a failed quality command: number of failed tests in the summary of its output, if
+    /// known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_tests: Option<u32>,
     /// After an iteration: the files of the worktree as a tree in git; of a clean one, its commit.
     /// `None` if they cannot be read. Older logs have a digest instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -243,6 +247,7 @@ impl RunEnd {
             last_words: None,
             fingerprint: None,
             in_use: false,
+            failed_tests: None,
             tree: None,
             verdict: None,
             usage: None,

@@ -233,6 +233,8 @@ pub struct ResolutionStarted {
     pub files: Vec<String>,
     /// Changes that the resolution dropped, if any.
     pub left_out: Option<LeftOut>,
+    /// Commit with the unfinished resolution from before the target moved.
+    pub saved: Option<Oid>,
 }
 
 /// Whether the merge in the worktree could be finished.

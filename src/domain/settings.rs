@@ -64,6 +64,10 @@ pub struct Settings {
     /// Iterations without a change of the worktree after which an idea is blocked, and without a
     /// new commit after which a warning is raised; 0 for never.
     pub stuck_threshold: u32,
+    /// Iterations in a row that fail the same quality command after which an idea is blocked; 0 for
+    /// never.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub same_check_failures: u32,
     /// Whether swarm commits what an agent left uncommitted at COMPLETE.
     pub auto_commit: bool,
     /// Commands that set up a worktree before it is used, in order.

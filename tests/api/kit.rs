@@ -240,6 +240,7 @@ pub fn settings(mode: Mode) -> Settings {
         crash_retries: 3,
         max_iterations: 50,
         stuck_threshold: 5,
+        same_check_failures: 8,
         auto_commit: true,
         setup: vec![],
         quality_commands: vec![],

@@ -813,6 +813,34 @@ fn bringing_back_what_a_resolver_threw_away() {
     );
 }
 
+#[test]
+fn laying_a_conflict_out_again_keeps_what_was_settled() {
+    let make = || {
+        let (fixture, target) = conflicting();
+        let repo = &fixture.repo;
+        repo.start_resolution(&name(1), &branch(1), target).unwrap();
+        write(&repo.worktree_path(&name(1)), "src/b.txt", "both\n");
+        let later = fixture.commit(&[("third", "t\n")]);
+        (fixture, Act::Start(later))
+    };
+    at_each(
+        &[
+            "git.reset.before-files",
+            "git.reset.after-files",
+            "git.resolve.noted",
+            "git.resolve.merged",
+        ],
+        make,
+        |fixture, files| {
+            assert_eq!(files, "[\"src/b.txt\"]");
+            let path = fixture.repo.worktree_path(&name(1));
+            assert_eq!(read(&path, "src/b.txt"), "both\n");
+            assert_eq!(read(&path, "third"), "t\n");
+            assert!(fixture.repo.saved_resolution(&name(1)).unwrap().is_some());
+        },
+    );
+}
+
 /// Whichever call was killed, whichever comes next goes on with it.
 #[test]
 fn bringing_back_goes_on_with_any_call() {

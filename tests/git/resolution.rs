@@ -338,3 +338,126 @@ fn what_is_left_of_a_conflict_leaves_it_open() {
     assert_eq!(started.unwrap(), ["docs"]);
     assert_eq!(fixture.repo.finish_resolution(&finish(1)).unwrap(), open);
 }
+
+/// The commit that holds the unfinished resolution, and its reference.
+fn saved(fixture: &Fixture) -> (Option<Oid>, String) {
+    let found = fixture.repo.saved_resolution(&name(1)).unwrap();
+    let reference = format!("refs/swarm/open/{}-resolution", name(1));
+    (
+        found,
+        fixture.git(&["for-each-ref", "--format=%(objectname)", &reference]),
+    )
+}
+
+/// Two files in conflict; `src/b.txt` and a file beside them are settled, `other` is not.
+fn half_settled() -> (Fixture, PathBuf) {
+    let fixture = Fixture::new();
+    fixture.commit(&[("other", "o\n")]);
+    let (path, _) = fixture.attempt(1, &[("src/b.txt", "agent\n"), ("other", "agent\n")]);
+    let target = fixture.commit(&[("src/b.txt", "person\n"), ("other", "person\n")]);
+    let started = fixture.repo.start_resolution(&name(1), &branch(1), target);
+    assert_eq!(started.unwrap(), ["other", "src/b.txt"]);
+    write(&path, "src/b.txt", "both\n");
+    git(&path, &["add", "src/b.txt"]);
+    write(&path, "new.txt", "new\n");
+    (fixture, path)
+}
+
+#[test]
+fn a_conflict_is_laid_out_again_on_a_target_that_moved_with_what_was_settled() {
+    let (fixture, path) = half_settled();
+    let later = fixture.commit(&[("third", "t\n")]);
+    let start = || {
+        let started = fixture.repo.start_resolution(&name(1), &branch(1), later);
+        started.unwrap()
+    };
+    assert_eq!(start(), ["other", "src/b.txt"]);
+    assert_eq!(git(&path, &["rev-parse", "MERGE_HEAD"]), later.to_string());
+    assert_eq!(read(&path, "src/b.txt"), "both\n");
+    assert_eq!(read(&path, "new.txt"), "new\n");
+    assert_eq!(read(&path, "third"), "t\n");
+    assert!(read(&path, "other").contains("<<<<<<<"));
+    let (work, kept) = saved(&fixture);
+    assert_eq!(work.unwrap().to_string(), kept);
+    // Once it is there, another call changes nothing.
+    assert_eq!(start(), ["other", "src/b.txt"]);
+    assert_eq!(read(&path, "src/b.txt"), "both\n");
+    write(&path, "other", "both\n");
+    let finished = fixture.repo.finish_resolution(&finish(1)).unwrap();
+    assert!(matches!(finished, Finish::Finished { .. }), "{finished:?}");
+    assert_eq!(git(&path, &["status", "--porcelain"]), "");
+    assert_eq!(
+        git(&path, &["show", "HEAD:src/b.txt", "HEAD:new.txt"]),
+        "both\nnew"
+    );
+    assert_eq!(saved(&fixture), (None, String::new()));
+    fixture.check();
+}
+
+#[test]
+fn what_was_settled_and_the_target_changed_since_is_saved_and_in_conflict_again() {
+    let (fixture, path) = half_settled();
+    let later = fixture.commit(&[("src/b.txt", "person again\n")]);
+    let started = fixture.repo.start_resolution(&name(1), &branch(1), later);
+    assert_eq!(started.unwrap(), ["other", "src/b.txt"]);
+    let text = read(&path, "src/b.txt");
+    assert!(text.contains("person again") && text.contains("<<<<<<<"));
+    assert_eq!(read(&path, "new.txt"), "new\n");
+    let (work, _) = saved(&fixture);
+    let of_saved = format!("{}:src/b.txt", work.unwrap());
+    assert_eq!(fixture.git(&["show", &of_saved]), "both");
+    // The target moves once more: both are kept.
+    write(&path, "src/b.txt", "all three\n");
+    let last = fixture.commit(&[("fourth", "f\n")]);
+    let started = fixture.repo.start_resolution(&name(1), &branch(1), last);
+    assert_eq!(started.unwrap(), ["other", "src/b.txt"]);
+    assert_eq!(read(&path, "src/b.txt"), "all three\n");
+    assert_eq!(fixture.git(&["show", &of_saved]), "both");
+    let (now, _) = saved(&fixture);
+    let before = fixture.git(&["rev-list", "--parents", "-n1", &now.unwrap().to_string()]);
+    assert!(before.contains(&work.unwrap().to_string()), "{before}");
+    // An abort keeps it as well.
+    assert!(fixture.repo.abort_resolution(&finish(1)).unwrap());
+    assert_eq!(saved(&fixture), (None, String::new()));
+    let kept = format!("{}:src/b.txt", rescue_ref(&name(1)));
+    assert_eq!(fixture.git(&["show", &kept]), "all three");
+    fixture.check();
+}
+
+#[test]
+fn a_side_that_was_taken_as_a_whole_is_taken_again_on_a_target_that_moved() {
+    let fixture = Fixture::new();
+    let (path, _) = fixture.attempt(1, &[("src/b.txt", "agent\n")]);
+    fixture.git(&["rm", "-q", "src/b.txt"]);
+    let target = fixture.commit(&[]);
+    let start = |target| {
+        let started = fixture.repo.start_resolution(&name(1), &branch(1), target);
+        started.unwrap()
+    };
+    assert_eq!(start(target), ["src/b.txt"]);
+    git(&path, &["rm", "-q", "src/b.txt"]);
+    let later = fixture.commit(&[("third", "t\n")]);
+    assert_eq!(start(later), ["src/b.txt"]);
+    assert!(!path.join("src/b.txt").exists());
+    assert!(matches!(
+        fixture.repo.finish_resolution(&finish(1)).unwrap(),
+        Finish::Finished { .. }
+    ));
+    fixture.check();
+}
+
+#[test]
+fn an_untouched_conflict_is_laid_out_again_and_nothing_is_named() {
+    let fixture = Fixture::new();
+    let (path, _) = fixture.attempt(1, &[("src/b.txt", "agent\n")]);
+    let target = fixture.commit(&[("src/b.txt", "person\n")]);
+    let start = |target| {
+        let started = fixture.repo.start_resolution(&name(1), &branch(1), target);
+        started.unwrap()
+    };
+    start(target);
+    let later = fixture.commit(&[("third", "t\n")]);
+    assert_eq!(start(later), ["src/b.txt"]);
+    assert_eq!(git(&path, &["rev-parse", "MERGE_HEAD"]), later.to_string());
+    assert_eq!(saved(&fixture).0, None);
+}

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::harness::Sandbox;
+use crate::harness::{Daemon, Sandbox};
 use crate::merging::{one_after_the_other, strings};
 
 const LINES: &str = "one\ntwo\nthree\nfour\nfive\nsix\n";
@@ -192,6 +192,81 @@ fn what_the_target_gained_since_a_conflict_was_committed_is_not_missed() {
     );
     let warnings = sandbox.status()["warnings"].to_string();
     assert!(!warnings.contains("dropped"), "{warnings}");
+    daemon.stop();
+    sandbox.assert_repository_clean();
+}
+
+/// A resolver that asks in a conflict that it has settled in part, and goes on with an answer.
+const ASKS: &str = "sed 's/^three$/three of the second/' lines.txt >new && mv new lines.txt; \
+    commit; say COMPLETE\nRESOLVE: if grep -q 'take[ ]both' $SWARM_PROMPT_FILE; then cp \
+    $SWARM_PROMPT_FILE $OUT/answered; sed '/^[<>|]/d; s/^=.*/three of both/' lines.txt \
+    >new && mv new lines.txt; say RESOLVED; elif grep -q 'moved[ ]since' $SWARM_PROMPT_FILE; then \
+    note again; sed '/^[<>|]/d; s/^=.*/three of both/' lines.txt >new && mv new \
+    lines.txt; say RESOLVED; else write notes.txt half; say 'NEEDS_HUMAN:one or both?'; fi";
+
+/// The conflict about which the resolver asks; then another idea has landed.
+fn asked_before_a_landing(sandbox: &Sandbox) -> (Daemon<'_>, String) {
+    let first = "sed 's/^three$/three of the first/' lines.txt >new && mv new lines.txt";
+    let (daemon, _, id) = one_after_the_other(sandbox, first, ASKS);
+    sandbox.wait_needs_you("conflict");
+    let other = sandbox.idea("write z.txt x; commit; say COMPLETE");
+    sandbox.wait_idea(&other, "done");
+    (daemon, id)
+}
+
+fn answer(sandbox: &Sandbox, id: &str) {
+    let need = sandbox.wait_needs_you("conflict");
+    let say = strings(&need["commands"])[0].replace("...", "take both");
+    sandbox.shell(&say).ok();
+    sandbox.swarm(&["merge", "retry", id]).ok();
+}
+
+/// It landed with the answer and with what the resolver had done before it asked.
+fn assert_answered(sandbox: &Sandbox, id: &str) {
+    sandbox.wait_idea(id, "done");
+    let prompt = fs::read_to_string(sandbox.path("out").join("answered")).unwrap();
+    for part in [
+        "The question was: one or both?",
+        "The answer: take both",
+        "What had been resolved until then is in commit",
+    ] {
+        assert!(prompt.contains(part), "{part}: {prompt}");
+    }
+    let files = ["lines.txt", "z.txt", "notes.txt"].map(|file| sandbox.read(file));
+    assert!(files[0].contains("three of both"), "{files:?}");
+    assert_eq!(files[1..], ["x\n", "half\n"]);
+}
+
+#[test]
+fn an_answer_reaches_the_resolver_after_another_idea_landed() {
+    let sandbox = with_lines();
+    let (daemon, id) = asked_before_a_landing(&sandbox);
+    answer(&sandbox, &id);
+    assert_answered(&sandbox, &id);
+    daemon.stop();
+    sandbox.assert_repository_clean();
+}
+
+#[test]
+fn an_answer_reaches_the_resolver_although_the_daemon_was_killed_after_the_landing() {
+    let sandbox = with_lines();
+    let (daemon, id) = asked_before_a_landing(&sandbox);
+    daemon.kill();
+    let daemon = sandbox.start();
+    answer(&sandbox, &id);
+    assert_answered(&sandbox, &id);
+    daemon.stop();
+    sandbox.assert_repository_clean();
+}
+
+#[test]
+fn a_retry_without_an_answer_starts_the_conflict_on_the_target_of_now() {
+    let sandbox = with_lines();
+    let (daemon, id) = asked_before_a_landing(&sandbox);
+    sandbox.swarm(&["merge", "retry", &id]).ok();
+    sandbox.wait_idea(&id, "done");
+    assert_eq!(sandbox.notes("again"), [id.as_str()]);
+    assert_eq!(sandbox.read("notes.txt"), "half\n");
     daemon.stop();
     sandbox.assert_repository_clean();
 }

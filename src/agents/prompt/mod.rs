@@ -101,6 +101,8 @@ pub struct ConflictBrief {
     pub ours: String,
     /// Changes on the idea's side.
     pub theirs: String,
+    /// Commit with the unfinished resolution from before the target moved.
+    pub saved: Option<String>,
 }
 
 const KIB: usize = 1024;

@@ -53,6 +53,7 @@ fn brief() -> ConflictBrief {
         target_branch: "main".into(),
         ours: "idea-001: Add a header".into(),
         theirs: "idea-003: Add a footer".into(),
+        saved: None,
     }
 }
 
@@ -216,6 +217,7 @@ fn long_texts_are_cut_with_a_note() {
             target_branch: "main".into(),
             ours: long.clone(),
             theirs: long.clone(),
+            saved: Some("1234567890ab".into()),
         }),
         brief: Some(Brief {
             agent: long.clone(),

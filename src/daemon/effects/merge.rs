@@ -285,7 +285,7 @@ pub(super) fn start_resolution(
         .repo
         .start_resolution(worktree, branch, oid(target)?)?;
     if !files.is_empty() {
-        return started(context, branch, files);
+        return started(context, (branch, worktree), files);
     }
     let merged = merged(source.as_ref(), Some(target))?;
     match conclude(context, idea, (branch, worktree), *at)? {
@@ -293,16 +293,17 @@ pub(super) fn start_resolution(
             head: ours(head),
             files,
             left_out: left_out(context, branch, merged, head)?,
+            saved: None,
         }),
-        Finish::StillConflicted { files } => started(context, branch, files),
+        Finish::StillConflicted { files } => started(context, (branch, worktree), files),
         // The branch holds the target already.
-        Finish::NotStarted => started(context, branch, files),
+        Finish::NotStarted => started(context, (branch, worktree), files),
     }
 }
 
 fn started(
     context: &DriverContext,
-    branch: &str,
+    (branch, worktree): (&str, &str),
     files: Vec<String>,
 ) -> Result<ResolutionStarted, Failure> {
     let head = context.repo.branch_commit(branch)?;
@@ -311,6 +312,7 @@ fn started(
         head: ours(head),
         files,
         left_out: None,
+        saved: context.repo.saved_resolution(worktree)?.map(ours),
     })
 }
 

@@ -58,6 +58,7 @@ pub fn settings(config: &Config, head: &str) -> Result<Settings, BadId> {
         crash_retries: config.agents.crash_retries,
         max_iterations: config.completion.max_iterations,
         stuck_threshold: config.completion.stuck_threshold,
+        same_check_failures: config.completion.same_check_failures,
         auto_commit: config.completion.auto_commit,
         setup: config.worktree.setup.clone(),
         quality_commands: config.quality_commands.clone(),

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use tokio::task::{JoinError, spawn_blocking};
 
+use super::failed_tests;
 use super::failure_fingerprint::fingerprint;
 use super::script::HOOK_OUTPUT_BYTES;
 use crate::agents::text;
@@ -40,6 +41,8 @@ pub(crate) struct FailedOutput {
     pub(crate) last_words: Option<String>,
     /// Of a quality command: see [`fingerprint`].
     pub(crate) fingerprint: Option<String>,
+    /// Of a quality command: the number of failed tests in its summary.
+    pub(crate) failed_tests: Option<u32>,
     /// Of a quality command: whether it says that a port or a database was in use.
     pub(crate) in_use: bool,
 }
@@ -129,6 +132,10 @@ fn check_output(dir: &RunDir, how: &RunEndKind) -> FailedOutput {
         _ => None,
     };
     let in_use = ends.iter().flatten().any(|end| says_in_use(end));
+    let failed_tests = match &ends {
+        [Ok(stdout), Ok(stderr)] => failed_tests::count(&format!("{stdout}\n{stderr}")),
+        _ => None,
+    };
     let lines = ends.map(|end| text::one_line(&end.unwrap_or_default()));
     let filled: Vec<&str> = lines.iter().map(String::as_str).collect();
     let filled: Vec<&str> = filled.into_iter().filter(|line| !line.is_empty()).collect();
@@ -141,6 +148,7 @@ fn check_output(dir: &RunDir, how: &RunEndKind) -> FailedOutput {
         last_words: (!words.is_empty()).then(|| words.join(" | ")),
         fingerprint,
         in_use,
+        failed_tests,
     }
 }
 
@@ -238,8 +246,7 @@ mod tests {
     fn said(words: &str) -> EndDiagnosis {
         EndDiagnosis::Output(FailedOutput {
             last_words: Some(words.into()),
-            fingerprint: None,
-            in_use: false,
+            ..FailedOutput::default()
         })
     }
 

@@ -11,6 +11,7 @@
 
 pub(super) mod agent_process;
 pub(super) mod end_diagnosis;
+pub(super) mod failed_tests;
 pub(super) mod failure_fingerprint;
 mod failure_positions;
 pub(super) mod follow;

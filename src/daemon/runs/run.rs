@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use tokio::task::spawn_blocking;
 
-use super::end_diagnosis::{self, EndDiagnosis, FailedOutput};
+use super::end_diagnosis::{self, EndDiagnosis};
 use super::{follow, launch, recalled_launch, shown_memory};
 use crate::agents::stream::Conclusion;
 use crate::crash;
@@ -111,11 +111,7 @@ async fn carry_out(
         process::RunEnd::Lost => lost(&dir).await?,
     };
     let (runs, purpose_of, how) = (context.paths.runs.clone(), purpose.clone(), end.how.clone());
-    let FailedOutput {
-        last_words,
-        fingerprint,
-        in_use,
-    } = match end_diagnosis::diagnose_end(dir.clone(), runs, purpose_of, how).await? {
+    let output = match end_diagnosis::diagnose_end(dir.clone(), runs, purpose_of, how).await? {
         EndDiagnosis::Output(output) => output,
         EndDiagnosis::DiskFull => return Err(disk_full(run).into()),
     };
@@ -129,9 +125,10 @@ async fn carry_out(
     Ok(RunEnd {
         head: after.head,
         tree: after.tree,
-        last_words,
-        fingerprint,
-        in_use,
+        last_words: output.last_words,
+        fingerprint: output.fingerprint,
+        failed_tests: output.failed_tests,
+        in_use: output.in_use,
         verdict: conclusion.verdict,
         usage: conclusion.usage,
         session: conclusion.session,

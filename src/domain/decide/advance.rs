@@ -9,6 +9,7 @@ use super::attempt::claim;
 use super::attempt::gate::charge;
 use super::attempt::iterations::{begin_iterations, has_another, request_iteration};
 use super::attempt::outcomes::end_asked;
+use super::attempt::stuck::why_to_pause;
 use super::decision::{End, Plan};
 use super::merge::{queue, review};
 use super::{
@@ -145,35 +146,32 @@ pub(super) fn may_merge(state: &State) -> bool {
 
 fn change_phase(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
-    let limit = settings.failures_to_pause;
-    let too_many = limit > 0 && state.swarm.failures_in_a_row >= limit;
-    let moved = match state.swarm.phase {
-        SwarmPhase::Running if too_many && state.mode() == Mode::Autopilot => {
-            let reason = format!(
-                "{} attempts in a row failed or were blocked; inspect them (swarm report), then: \
-                swarm resume",
-                state.swarm.failures_in_a_row
-            );
+    let failing = why_to_pause(state, settings).filter(|_| state.mode() == Mode::Autopilot);
+    let moved = match (state.swarm.phase, failing) {
+        (SwarmPhase::Running, Some(reason)) => {
             plan.emit(PauseSet {
                 reason: reason.clone(),
                 command: None,
             });
             plan.move_swarm(SwarmInput::Pause, Some(&reason), None)
         }
-        SwarmPhase::Pausing if is_at_rest(state) => {
+        (SwarmPhase::Pausing, _) if is_at_rest(state) => {
             let reason = state.swarm.pause_reason.as_deref();
             plan.move_swarm(SwarmInput::Quiet, reason, None)
         }
-        SwarmPhase::Draining if is_quiet(state) => {
+        (SwarmPhase::Draining, _) if is_quiet(state) => {
             plan.move_swarm(SwarmInput::Quiet, Some("ended cleanly"), None)
         }
-        SwarmPhase::Stopped
-        | SwarmPhase::Recovering
-        | SwarmPhase::Running
-        | SwarmPhase::Pausing
-        | SwarmPhase::Paused
-        | SwarmPhase::RollingBack
-        | SwarmPhase::Draining => return,
+        (
+            SwarmPhase::Stopped
+            | SwarmPhase::Recovering
+            | SwarmPhase::Running
+            | SwarmPhase::Pausing
+            | SwarmPhase::Paused
+            | SwarmPhase::RollingBack
+            | SwarmPhase::Draining,
+            _,
+        ) => return,
     };
     debug_assert!(moved.is_ok());
 }

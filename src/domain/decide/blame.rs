@@ -82,6 +82,7 @@ pub(super) fn doubt(command: &str, run: &RunId, how: &str, end: &RunEnd) -> Doub
         run: run.clone(),
         how: shorten(how),
         fingerprint: end.fingerprint.clone(),
+        failed_tests: end.failed_tests,
         output: end.last_words.as_deref().map(shorten),
         repeat: false,
     }
@@ -91,7 +92,7 @@ pub(super) fn doubt(command: &str, run: &RunId, how: &str, end: &RunEnd) -> Doub
 /// charged: not if it takes long, fails as it did last time, or if nothing checks the merged tree.
 /// A command that mends files would then pass on files that do not land.
 pub(super) fn repeated(state: &State, doubt: Doubt, attempt: &Attempt, end: &RunEnd) -> Doubt {
-    let same = end.fingerprint.is_some() && end.fingerprint == attempt.fingerprint;
+    let same = end.fingerprint.is_some() && end.fingerprint == attempt.check.fingerprint;
     let settings = state.settings.as_deref();
     let verifies = settings.is_some_and(|settings| settings.verify);
     Doubt {

@@ -127,6 +127,9 @@ pub struct GateFailed {
     /// Digest of the command's output; `None` if unknown, or if no command failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
+    /// Number of failed tests in its output, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_tests: Option<u32>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -102,6 +102,9 @@ pub struct MergeConflicted {
 pub struct ConflictLaidOut {
     pub id: IdeaId,
     pub files: Vec<String>,
+    /// Commit with the unfinished resolution from before the target moved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saved: Option<Oid>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

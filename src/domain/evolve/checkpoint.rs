@@ -54,6 +54,7 @@ pub(super) fn roll_back(state: &mut State, at: Timestamp, rolled_back: &RolledBa
     // Work based on what the target no longer contains must not bring it back.
     state.swarm.rebase = true;
     state.swarm.failures_in_a_row = 0;
+    state.swarm.gave_up = None;
     state.swarm.landed_since_checkpoint = 0;
     let ids: Vec<IdeaId> = state.ideas.keys().cloned().collect();
     for id in ids {

@@ -165,6 +165,7 @@ pub(super) fn land(state: &mut State, at: Timestamp, landed: &IdeaLanded) {
     } = landed;
     state.queue.retain(|entry| entry.idea != *id);
     state.swarm.failures_in_a_row = 0;
+    state.swarm.gave_up = None;
     state.swarm.landed_since_checkpoint += 1;
     state.swarm.last_landed = Some(id.clone());
     if let Some(target) = &mut state.swarm.target {

@@ -13,7 +13,7 @@ use crate::domain::ids::IdeaId;
 use crate::domain::lifecycle::MergePhase;
 use crate::domain::state::setup::VERIFY_TREE;
 use crate::domain::state::{
-    Conflict, IdeaStatus, MergeEntry, ReviewComment, State, Task, Verified,
+    Conflict, FailedCheck, IdeaStatus, MergeEntry, ReviewComment, State, Task, Verified,
 };
 use crate::domain::time::Timestamp;
 
@@ -147,8 +147,7 @@ pub(super) fn reject(state: &mut State, at: Timestamp, rejected: &MergeRejected)
             edited: *edited,
         }));
         attempt.feedback = None;
-        attempt.fingerprint = None;
-        attempt.same_failures = 0;
+        attempt.check = FailedCheck::default();
         attempt.without_change = 0;
         attempt.without_commit = 0;
         attempt.task = Task::Work;

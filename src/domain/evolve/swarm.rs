@@ -52,6 +52,7 @@ pub(super) fn lift_pause(state: &mut State) {
     state.swarm.paused = false;
     state.swarm.pause_reason = None;
     state.swarm.failures_in_a_row = 0;
+    state.swarm.gave_up = None;
     state.swarm.held_until = None;
     state.swarm.broken_command = None;
 }

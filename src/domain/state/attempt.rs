@@ -36,6 +36,9 @@ pub enum Task {
         target: Oid,
         /// Files in conflict.
         files: Vec<String>,
+        /// Commit with the unfinished resolution from before the target moved.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        saved: Option<Oid>,
     },
 }
 
@@ -200,21 +203,21 @@ pub struct Attempt {
     /// The reviewer's comment on the work, until the work is finished again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<Box<ReviewComment>>,
-    /// Digest of that command's output.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fingerprint: Option<String>,
+    /// How often it has failed.
+    #[serde(default, skip_serializing_if = "FailedCheck::is_nothing")]
+    pub check: FailedCheck,
     /// Its failed check that it is not charged for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uncharged: Option<Box<Uncharged>>,
-    /// How often in a row it failed with that output.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub same_failures: u32,
     /// Messages from a person that no prompt has carried yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<String>,
     /// Messages in the prompt of the current iteration.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub told: Vec<String>,
+    /// Question that the agent asked and that no prompt has answered yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Box<str>>,
     /// Messages from people and their progress, newest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub heard: Vec<Message>,
@@ -353,6 +356,28 @@ pub struct EndedAttempt {
     pub imported: Option<Box<ImportedAgent>>,
 }
 
+/// Failures of one quality command in a row.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct FailedCheck {
+    /// Digest of its last output.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
+    /// How often in a row it failed with that output.
+    pub same_failures: u32,
+    /// How often in a row it failed with any output, since fewer tests failed than before.
+    pub failures: u32,
+    /// Fewest tests that failed in its output since then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed_tests: Option<u32>,
+}
+
+impl FailedCheck {
+    fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 impl Attempt {
     /// Iterations that count towards `completion.maxIterations`.
     pub fn counted_iterations(&self) -> u32 {
@@ -365,7 +390,7 @@ impl Attempt {
     pub fn failures_with(&self, failure: &Feedback, fingerprint: Option<&str>) -> u32 {
         let known = self.feedback.as_ref();
         if known.is_some_and(|known| known.run.is_some() && known.run == failure.run) {
-            return self.same_failures;
+            return self.check.same_failures;
         }
         let is_same = |known: &Feedback| {
             (&known.command, &known.how, known.merged)
@@ -373,11 +398,28 @@ impl Attempt {
         };
         match fingerprint {
             None => 0,
-            _ if fingerprint == self.fingerprint.as_deref() && known.is_some_and(is_same) => {
-                self.same_failures + 1
+            _ if fingerprint == self.check.fingerprint.as_deref() && known.is_some_and(is_same) => {
+                self.check.same_failures + 1
             }
             Some(_) => 1,
         }
+    }
+
+    /// How often in a row the quality command has failed, this failure included. Fewer failed tests
+    /// than ever in this row start the count again; an unknown number changes nothing. A failure
+    /// that is already counted is not counted again.
+    pub fn check_failures_with(&self, failure: &Feedback, failed_tests: Option<u32>) -> u32 {
+        let known = self.feedback.as_ref();
+        if known.is_some_and(|known| known.run.is_some() && known.run == failure.run) {
+            return self.check.failures;
+        }
+        let is_same =
+            |known: &Feedback| (&known.command, known.merged) == (&failure.command, failure.merged);
+        let fewer = failed_tests.zip(self.check.failed_tests);
+        if !known.is_some_and(is_same) || fewer.is_some_and(|(now, before)| now < before) {
+            return 1;
+        }
+        self.check.failures + 1
     }
 
     /// Iterations in a row that changed nothing in the worktree, once this one has ended. One that

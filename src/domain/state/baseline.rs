@@ -129,6 +129,9 @@ pub struct Doubt {
     /// Digest of its output, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
+    /// Number of failed tests in its output, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_tests: Option<u32>,
     /// End of its output, as one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,

@@ -49,7 +49,9 @@ use crate::domain::state::undo::UndoStack;
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
 
-pub use attempt::{Attempt, AttemptEnd, EndedAttempt, Ending, Feedback, ReviewComment, Said, Task};
+pub use attempt::{
+    Attempt, AttemptEnd, EndedAttempt, Ending, FailedCheck, Feedback, ReviewComment, Said, Task,
+};
 pub use idea::{Audit, Idea, IdeaStatus, Kept, LANDED};
 pub use merge_entry::{Conflict, MergeEntry, Verified, Waits};
 
@@ -141,6 +143,39 @@ pub struct State {
     pub counters: Counters,
 }
 
+/// A reason for which agents gave up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GaveUp {
+    /// The reason, as the last of them gave it.
+    pub reason: String,
+    /// Agents in a row that gave it; white space and numbers may differ.
+    pub times: u32,
+}
+
+impl GaveUp {
+    /// Whether another agent gives up for the same reason.
+    pub fn is_for(&self, reason: &str) -> bool {
+        folded(&self.reason) == folded(reason)
+    }
+}
+
+/// A reason with each number as `0` and each white space as one space.
+fn folded(reason: &str) -> String {
+    let mut folded = String::with_capacity(reason.len());
+    for c in reason.trim().chars() {
+        let c = match c {
+            c if c.is_numeric() => '0',
+            c if c.is_whitespace() => ' ',
+            c => c,
+        };
+        if !(matches!(c, '0' | ' ') && folded.ends_with(c)) {
+            folded.push(c);
+        }
+    }
+    folded
+}
+
 /// The swarm as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
@@ -155,6 +190,9 @@ pub struct Swarm {
     pub mode_override: Option<Mode>,
     /// Attempts in a row that failed, timed out or were blocked.
     pub failures_in_a_row: u32,
+    /// Last reason for which an agent gave up, until an idea lands or a person resumes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gave_up: Option<GaveUp>,
     /// End of the grace period of a shutdown.
     pub drain_deadline: Option<Timestamp>,
     /// Last known commit of the target.

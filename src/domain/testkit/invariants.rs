@@ -396,7 +396,7 @@ fn nothing_is_stuck(state: &State, now: Timestamp) {
         if attempt.ending.is_some() {
             assert!(under_way, "{agent} is to end and nothing is under way");
         }
-        let burns = attempt.same_failures >= 3;
+        let burns = attempt.check.same_failures >= 3;
         assert!(under_way || !burns, "{agent} goes on with the same failure");
         let fine = under_way || rests(state, attempt, now);
         assert!(

@@ -69,6 +69,7 @@ pub(crate) fn settings() -> Settings {
         crash_retries: 2,
         max_iterations: 50,
         stuck_threshold: 5,
+        same_check_failures: 8,
         auto_commit: true,
         setup: vec![],
         quality_commands: vec!["check".into()],

@@ -102,6 +102,7 @@ pub(crate) fn resolution_started(head: u64, files: &[&str]) -> ResolutionStarted
         head: oid(head),
         files: names(files),
         left_out: None,
+        saved: None,
     }
 }
 

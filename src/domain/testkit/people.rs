@@ -442,6 +442,7 @@ pub(crate) fn some_settings(choices: &mut Choices) -> Settings {
         max_iterations: 1 + number(choices, 6),
         conflict_retries: number(choices, 3),
         stuck_threshold: 2,
+        same_check_failures: 4,
         setup: some_setup(choices),
         quality_commands: commands.iter().map(ToString::to_string).collect(),
         max_checks: [None, Some(1), Some(64)][choices.pick(3)],

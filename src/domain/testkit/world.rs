@@ -324,6 +324,7 @@ impl World {
             head: self.commit(),
             files,
             left_out: None,
+            saved: None,
         })
     }
 

@@ -467,6 +467,47 @@ fn repeated_crashes_pause_the_autopilot() {
     assert_eq!(s.state.swarm.phase, SwarmPhase::Paused);
 }
 
+/// Agents give up one after the other, with these reasons.
+fn give_up(reasons: &[&str]) -> Scenario {
+    let mut s = Scenario::with(|settings| {
+        settings.max_parallel = 1;
+        settings.failures_to_pause = 10;
+    });
+    for _ in 0..=reasons.len() {
+        s.add("one");
+    }
+    for (reason, number) in reasons.iter().zip(1..) {
+        s.well_until("iteration");
+        s.says(&agent(number), Signal::Blocked(Some((*reason).into())));
+        s.iteration(&agent(number), exit(0));
+    }
+    s
+}
+
+#[test]
+fn the_same_reason_of_three_agents_pauses_the_autopilot_and_is_named() {
+    let s = give_up(&[
+        "no answer from 10.0.0.1 in 30 s",
+        "no answer from 10.0.0.17  in 4 s ",
+        "no answer from 10.0.0.2 in 31 s",
+    ]);
+    assert_eq!(s.state.swarm.phase, SwarmPhase::Paused);
+    assert_snapshot!(
+        s.state.swarm.pause_reason.as_ref().unwrap(),
+        @"3 agents in a row gave up with the same reason: no answer from 10.0.0.2 in 31 s; remove \
+        the cause, then: swarm resume"
+    );
+}
+
+#[test]
+fn different_reasons_do_not_pause_the_autopilot() {
+    let mut s = give_up(&["no key", "no key", "no network", "no key", "no key"]);
+    assert_eq!(s.state.swarm.phase, SwarmPhase::Running);
+    // A landing shows that others do not meet the cause.
+    s.all_goes_well();
+    assert_eq!(s.state.swarm.gave_up, None);
+}
+
 #[test]
 fn blocked_and_stuck_attempts_count_as_failures_in_a_row() {
     let mut s = Scenario::with(|settings| settings.max_parallel = 1);
@@ -601,7 +642,7 @@ fn changed_quality_commands_restart_the_gate() {
     // The one that runs is still a part of the gate, but not the part that comes next.
     s.check(exit(0));
     assert_snapshot!(s.then(), @r"
-    settingsLoaded {hash: hash, settings: {attemptTimeoutMs: 1800000, autoCommit: true, autoMerge: true, cleanupOnSuccess: true, conflictRetries: 2, crashRetries: 2, defaultProfile: ed, failuresToPause: 3, graceMs: 5000, maxIterations: 50, maxParallel: 2, mode: autopilot, profiles: [ed, finn], qualityCommands: [lint, check], qualityTimeoutMs: 600000, stuckThreshold: 5, target: main, verify: true}}
+    settingsLoaded {hash: hash, settings: {attemptTimeoutMs: 1800000, autoCommit: true, autoMerge: true, cleanupOnSuccess: true, conflictRetries: 2, crashRetries: 2, defaultProfile: ed, failuresToPause: 3, graceMs: 5000, maxIterations: 50, maxParallel: 2, mode: autopilot, profiles: [ed, finn], qualityCommands: [lint, check], qualityTimeoutMs: 600000, sameCheckFailures: 8, stuckThreshold: 5, target: main, verify: true}}
     run r0003-ed-001-q2 Exited { code: 0 }
     end #5
     gateStarted {agent: ed-001, index: 0, run: r0004-ed-001-q1}

@@ -305,6 +305,7 @@ fn attempt_samples() -> Vec<Event> {
             agent: of(),
             feedback: feedback(),
             fingerprint: None,
+            failed_tests: Some(2),
         }),
         Event::TaskSet(TaskSet {
             agent: of(),
@@ -315,6 +316,7 @@ fn attempt_samples() -> Vec<Event> {
             task: Task::Resolve {
                 target: oid(1),
                 files: vec!["a b.rs".into()],
+                saved: Some(oid(7)),
             },
         }),
         Event::MessageQueued(MessageQueued {
@@ -524,6 +526,7 @@ fn merge_samples() -> Vec<Event> {
         Event::ConflictLaidOut(ConflictLaidOut {
             id: id(),
             files: files(),
+            saved: Some(oid(7)),
         }),
         Event::ConflictSettled(ConflictSettled {
             id: id(),
@@ -1031,6 +1034,7 @@ fn doubt(repeat: bool) -> Doubt {
         run: run("ed-001-q1"),
         how: "exit code 101".into(),
         fingerprint: repeat.then(|| "0123".into()),
+        failed_tests: repeat.then_some(2),
         output: repeat.then(|| "connection refused".into()),
         repeat,
     }

@@ -267,25 +267,20 @@ fn a_resolver_that_gives_up_is_not_started_again() {
 }
 
 #[test]
-fn an_answer_to_a_resolver_reaches_its_next_try_while_one_is_left() {
+fn every_answer_to_a_resolver_reaches_it_with_its_question() {
     let mut s = resolving();
-    let answer = "swarm agent say ed-001 \"...\"";
-    for tries in 1..=3 {
-        let question = format!("polite or loud? {tries}");
+    for number in 1..=3 {
+        let question = format!("polite or loud? {number}");
         s.says(&agent(1), Signal::NeedsHuman(Some(question.clone())));
         s.iteration(&agent(1), exit(0));
-        assert_eq!(s.entry(1).resolver_tries, tries);
+        assert_eq!(s.entry(1).resolver_tries, 0, "a question is no failed try");
         let needs = view::needs_you(&s.state);
+        assert_eq!(needs[0].commands[0], "swarm agent say ed-001 \"...\"");
         let open = resolver_question(&s.state, s.entry(1));
-        let is_left = tries < s.state.settings.as_ref().unwrap().conflict_retries;
-        assert_eq!(needs[0].commands[0] == answer, is_left, "{tries}");
-        assert_eq!(open.map(|open| open.text), is_left.then_some(&*question));
-        if !is_left {
-            return;
-        }
+        assert_eq!(open.map(|open| open.text), Some(&*question));
         let say = Command::SayToAgent {
             id: agent(1),
-            text: format!("loud {tries}"),
+            text: format!("loud {number}"),
         };
         s.command(say).command(Command::RetryMerge { id: idea(1) });
         assert_eq!(resolver_question(&s.state, s.entry(1)), None);
@@ -293,13 +288,33 @@ fn an_answer_to_a_resolver_reaches_its_next_try_while_one_is_left() {
         s.answer("startResolution", laid_out(&["src/a.rs"]));
         let attempt = s.attempt(1);
         assert_eq!(attempt.phase, AttemptPhase::Working);
-        assert_eq!(
-            attempt.told,
-            [format!("loud {tries}")],
-            "it is in its prompt"
-        );
+        assert_eq!(attempt.told, [format!("loud {number}")]);
+        assert_eq!(attempt.asked.as_deref(), Some(&*question));
+        // Its prompt is read again after a crash, and only then forgotten.
+        s.restart();
+        assert_eq!(s.attempt(1).asked.as_deref(), Some(&*question));
     }
-    panic!("it may try for ever");
+    s.all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+}
+
+#[test]
+fn a_resolver_learns_what_was_resolved_before_the_target_moved() {
+    let mut s = resolving();
+    s.says(&agent(1), Signal::NeedsHuman(None));
+    s.iteration(&agent(1), exit(0));
+    s.command(Command::RetryMerge { id: idea(1) });
+    s.answer("buildMerge", conflict(ConflictLevel::Medium));
+    let saved = Some(oid(0x77));
+    let again = ResolutionStarted {
+        saved: saved.clone(),
+        ..laid_out(&["src/a.rs"])
+    };
+    s.answer("startResolution", again);
+    let Task::Resolve { saved: told, .. } = &s.attempt(1).task else {
+        panic!("{:?}", s.attempt(1).task)
+    };
+    assert_eq!(*told, saved);
 }
 
 #[test]

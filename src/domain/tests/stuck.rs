@@ -71,7 +71,10 @@ fn the_same_failure_three_times_in_a_row_blocks_the_idea() {
     let mut s = working(|_| ());
     sent_back(&mut s, failure("a"));
     sent_back(&mut s, failure("a"));
-    assert_eq!((is_blocked(&s), s.attempt(1).same_failures), (false, 2));
+    assert_eq!(
+        (is_blocked(&s), s.attempt(1).check.same_failures),
+        (false, 2)
+    );
     sent_back(&mut s, failure("a"));
     assert!(is_blocked(&s));
     assert_snapshot!(
@@ -93,7 +96,7 @@ fn the_same_failure_three_times_in_a_row_blocks_the_idea() {
     s.iteration(&agent(2), exit(0)).well_until("gate");
     let gate = s.pending("gate").unwrap();
     s.run_over(gate, failure("a"));
-    assert_eq!(s.attempt(2).same_failures, 1);
+    assert_eq!(s.attempt(2).check.same_failures, 1);
 }
 
 #[test]
@@ -116,13 +119,69 @@ fn another_failure_starts_the_count_again() {
     ] {
         sent_back(&mut s, end);
     }
-    assert_eq!(s.attempt(1).same_failures, 2);
+    assert_eq!(s.attempt(1).check.same_failures, 2);
     sent_back(&mut s, other_code);
-    assert_eq!(s.attempt(1).same_failures, 1);
+    assert_eq!(s.attempt(1).check.same_failures, 1);
     for _ in 0..4 {
         sent_back(&mut s, unknown.clone());
     }
-    assert_eq!(s.attempt(1).same_failures, 0);
+    assert_eq!(s.attempt(1).check.same_failures, 0);
+}
+
+/// The check fails once more, with an output that it never had, and with so many failed tests.
+fn fails_differently(s: &mut Scenario, failed_tests: Option<u32>) {
+    let count = s.attempt(1).iteration;
+    let end = RunEnd {
+        failed_tests,
+        ..failure(&format!("output {count}"))
+    };
+    sent_back(s, end);
+}
+
+#[test]
+fn the_same_check_failing_with_ever_other_output_blocks_the_idea() {
+    let mut s = working(|settings| settings.same_check_failures = 4);
+    for _ in 0..3 {
+        fails_differently(&mut s, None);
+    }
+    assert_eq!((is_blocked(&s), s.attempt(1).check.failures), (false, 3));
+    fails_differently(&mut s, None);
+    assert!(is_blocked(&s));
+    assert_snapshot!(
+        s.idea(1).last_error.as_ref().unwrap(),
+        @"stuck: `check` failed in 4 iterations in a row, and no fewer tests fail than before \
+        (exit code 1; completion.sameCheckFailures is 4). All output: swarm agent logs ed-001"
+    );
+}
+
+#[test]
+fn fewer_failed_tests_than_before_start_the_count_of_a_check_again() {
+    let mut s = working(|settings| settings.same_check_failures = 4);
+    // The last one is as many as before: the row goes on from the fewest.
+    for (failed_tests, count) in [
+        (Some(9), 1),
+        (Some(9), 2),
+        (Some(8), 1),
+        (Some(9), 2),
+        (None, 3),
+        (Some(7), 1),
+        (Some(8), 2),
+        (Some(7), 3),
+    ] {
+        fails_differently(&mut s, failed_tests);
+        assert_eq!(s.attempt(1).check.failures, count, "{failed_tests:?}");
+    }
+    fails_differently(&mut s, Some(7));
+    assert!(is_blocked(&s));
+}
+
+#[test]
+fn a_limit_of_zero_lets_a_check_fail_for_ever() {
+    let mut s = working(|settings| settings.same_check_failures = 0);
+    for _ in 0..12 {
+        fails_differently(&mut s, None);
+    }
+    assert!(!is_blocked(&s));
 }
 
 #[test]
@@ -134,7 +193,7 @@ fn a_persons_message_starts_the_count_again() {
     s.command(Command::SayToAgent { id: agent(1), text });
     s.iteration(&agent(1), exit(0));
     sent_back(&mut s, failure("a"));
-    assert_eq!(s.attempt(1).same_failures, 1);
+    assert_eq!(s.attempt(1).check.same_failures, 1);
 }
 
 #[test]
@@ -153,7 +212,7 @@ fn a_failure_that_is_judged_again_after_a_torn_log_counts_once() {
     s.given(events.into_iter().take(torn));
     s.restart();
     s.run_over(gate, failure("a"));
-    assert_eq!(s.attempt(1).same_failures, 2);
+    assert_eq!(s.attempt(1).check.same_failures, 2);
     assert!(!is_blocked(&s));
 }
 

@@ -28,12 +28,38 @@ pub(crate) struct Resolution {
     pub(crate) target: Oid,
     /// Files in conflict.
     pub(crate) files: Vec<PathBuf>,
+    /// Tree of the files as the merge left them.
+    pub(crate) laid_out: Option<Oid>,
+    /// Resolution of the same conflict from before the target moved.
+    pub(crate) saved: Option<SavedResolution>,
 }
 
-/// Writes `started|starting <target>`, then the files; each piece ends with NUL.
+/// Unfinished resolution of a merge with an older target.
+#[derive(Debug, Clone)]
+pub(crate) struct SavedResolution {
+    /// Commit with all files of the worktree.
+    pub(crate) work: Oid,
+    /// Commit that was being merged.
+    pub(crate) target: Oid,
+    /// Tree of the files as that merge left them; `None` if nothing may be restored.
+    pub(crate) laid_out: Option<Oid>,
+}
+
+/// Writes `started|starting <target> <tree> <saved work> <its target> <its tree>`, with zeros for
+/// what is missing, then the files; each piece ends with NUL.
 pub(crate) fn write(worktree: &Worktree, note: &Resolution) -> Result<(), GitError> {
     let word = if note.started { "started" } else { "starting" };
-    let mut text = format!("{word} {}\0", note.target).into_bytes();
+    let none = Oid::ZERO_SHA1;
+    let saved = note.saved.as_ref();
+    let mut text = format!(
+        "{word} {} {} {} {} {}\0",
+        note.target,
+        note.laid_out.unwrap_or(none),
+        saved.map_or(none, |saved| saved.work),
+        saved.map_or(none, |saved| saved.target),
+        saved.and_then(|saved| saved.laid_out).unwrap_or(none),
+    )
+    .into_bytes();
     for file in &note.files {
         text.extend(file.as_os_str().as_bytes());
         text.push(0);
@@ -53,10 +79,24 @@ pub(crate) fn read(worktree: &Worktree) -> Option<Resolution> {
         .split(|byte| *byte == 0)
         .filter(|piece| !piece.is_empty());
     let mut first = std::str::from_utf8(pieces.next()?).ok()?.split(' ');
+    let started = first.next()? == "started";
+    let target = Oid::from_str(first.next()?).ok()?;
+    let mut commit = || {
+        let oid = Oid::from_str(first.next()?).ok()?;
+        Some(oid).filter(|oid| !oid.is_zero())
+    };
+    let laid_out = commit();
+    let (work, of, its_tree) = (commit(), commit(), commit());
     Some(Resolution {
-        started: first.next()? == "started",
-        target: Oid::from_str(first.next()?).ok()?,
+        started,
+        target,
         files: pieces.map(path_of).collect(),
+        laid_out,
+        saved: work.zip(of).map(|(work, target)| SavedResolution {
+            work,
+            target,
+            laid_out: its_tree,
+        }),
     })
 }
 

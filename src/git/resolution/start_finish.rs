@@ -61,7 +61,8 @@ pub enum Finish {
 
 impl Repo {
     /// Merges the target into the worktree and leaves the conflict there; returns the files in
-    /// conflict. May be repeated: a merge of that target in progress is left alone.
+    /// conflict. May be repeated: a merge of that target in progress is left alone. One of an older
+    /// target starts over, with what was resolved so far where it still fits.
     pub fn start_resolution(
         &self,
         name: &str,
@@ -99,11 +100,14 @@ impl Repo {
             }
             return Ok(Vec::new());
         }
+        let saved = self.save_resolution(&worktree, branch, tip, target)?;
         self.require_idle(&worktree)?;
         let mut note = Resolution {
             started: false,
             target,
             files: Vec::new(),
+            laid_out: None,
+            saved,
         };
         self.keep_while_open(branch, tip)?;
         note::write(&worktree, &note)?;
@@ -112,6 +116,10 @@ impl Repo {
         crash::point("git.resolve.merged");
         note.started = true;
         note.files = self.unmerged(&worktree)?;
+        note.laid_out = Some(self.snapshot_tree(&worktree, tip)?);
+        if let Some(saved) = &note.saved {
+            self.restore_resolution(&worktree, (tip, target), saved)?;
+        }
         note::write(&worktree, &note)?;
         Ok(note.files.iter().map(|path| shown(path)).collect())
     }
@@ -204,12 +212,16 @@ impl Repo {
             self.reset(&worktree, tip, &HeadTo::Branch(reference), Clean::Untracked)?;
         }
         note::remove(&worktree)?;
+        if let Some(saved) = note.saved {
+            self.keep_commit(&rescue_ref(&attempt_name(&want.branch)), saved.work)?;
+        }
+        self.forget_resolution(&want.branch)?;
         let head = self.head_commit(&worktree)?;
         self.close_conflict(&want.branch, head)?;
         Ok(true)
     }
 
-    fn require_idle(&self, worktree: &Worktree) -> Result<(), GitError> {
+    pub(crate) fn require_idle(&self, worktree: &Worktree) -> Result<(), GitError> {
         if let Some(what) = under_way(&worktree.git_dir) {
             return Err(GitError::UnderWay {
                 name: worktree.name.clone(),
@@ -284,7 +296,12 @@ impl Repo {
         branch: &str,
         tip: Oid,
     ) -> Result<Vec<String>, GitError> {
-        let files = self.unmerged(worktree)?;
+        // Even if what was restored resolves all of them: who settles it has not confirmed that.
+        let restored = note::read(worktree).filter(|note| note.saved.is_some());
+        let files = match restored {
+            Some(note) => note.files,
+            None => self.unmerged(worktree)?,
+        };
         let shown = files.iter().map(|path| shown(path)).collect();
         // A person or agent may have started this merge, so there is no note yet.
         if note::read(worktree).is_none()
@@ -294,6 +311,8 @@ impl Repo {
                 started: true,
                 target,
                 files,
+                laid_out: None,
+                saved: None,
             };
             self.keep_while_open(branch, tip)?;
             note::write(worktree, &note)?;
@@ -373,6 +392,7 @@ impl Repo {
             self.end_merge(worktree)?;
         }
         note::remove(worktree)?;
+        self.forget_resolution(branch)?;
         self.close_conflict(branch, head)?;
         Ok(Finish::Finished { head })
     }

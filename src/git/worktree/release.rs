@@ -19,7 +19,7 @@ use crate::domain::time::Timestamp;
 use crate::git::error::GitError;
 use crate::git::objects::names::{branch_ref, check_worktree};
 use crate::git::repo::{Identity, Repo};
-use crate::git::resolution::{lost_work::open_ref, note};
+use crate::git::resolution::{lost_work::open_ref, moved_target::resolution_ref, note};
 
 /// What justifies deleting the branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -150,10 +150,12 @@ impl Repo {
 
     /// Releases work kept for a conflict that was never finished.
     fn release_open_work(&self, want: &Release) -> Result<(), GitError> {
-        let reference = open_ref(&want.attempt());
-        if let Some(ours) = self.read_ref(&reference)? {
-            self.rescue_commit(ours, want)?;
-            self.delete_ref(&reference, ours)?;
+        let attempt = want.attempt();
+        for reference in [open_ref(&attempt), resolution_ref(&attempt)] {
+            if let Some(ours) = self.read_ref(&reference)? {
+                self.rescue_commit(ours, want)?;
+                self.delete_ref(&reference, ours)?;
+            }
         }
         Ok(())
     }

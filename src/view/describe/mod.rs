@@ -385,8 +385,14 @@ fn describe_event(event: &Event) -> String {
             conflict_level(*level),
             names(files)
         ),
-        Event::ConflictLaidOut(ConflictLaidOut { id, files }) => {
-            format!("conflict of {id} set up in its worktree: {}", names(files))
+        Event::ConflictLaidOut(ConflictLaidOut { id, files, saved }) => {
+            let saved = saved.as_ref().map_or_else(String::new, |commit| {
+                format!("; the earlier resolution is saved as {}", short(commit))
+            });
+            format!(
+                "conflict of {id} set up in its worktree: {}{saved}",
+                names(files)
+            )
         }
         Event::ConflictSettled(ConflictSettled { id, head }) => {
             format!("conflict of {id} resolved at {}", short(head))

@@ -195,7 +195,7 @@ fn from_state(state: &State, agent: &AgentId, attempt: &Attempt) -> Option<(Prom
         idea_text: attempt.text.as_ref().unwrap_or(&idea.text).to_string(),
         taken_over: taken_over(attempt),
         learnings_own: own.map(|learning| learning.content.clone()).collect(),
-        messages: attempt.told.clone(),
+        messages: messages(attempt),
         review: attempt
             .review
             .as_deref()
@@ -218,8 +218,22 @@ fn taken_over(attempt: &Attempt) -> Option<String> {
     Some(kept.taken_from.as_ref()?.to_string())
 }
 
+/// What people said; an answer comes with its question.
+fn messages(attempt: &Attempt) -> Vec<String> {
+    let mut messages = attempt.told.clone();
+    if let (Some(question), Some(answer)) = (&attempt.asked, messages.first_mut()) {
+        *answer = format!("The question was: {question}\nThe answer: {answer}");
+    }
+    messages
+}
+
 fn conflict(attempt: &Attempt, target_branch: &str) -> Option<ConflictBrief> {
-    let Task::Resolve { target, files } = &attempt.task else {
+    let Task::Resolve {
+        target,
+        files,
+        saved,
+    } = &attempt.task
+    else {
         return None;
     };
     Some(ConflictBrief {
@@ -232,6 +246,7 @@ fn conflict(attempt: &Attempt, target_branch: &str) -> Option<ConflictBrief> {
             "the work on this idea, on `{}`; see: git log --oneline {target:.12}..HEAD",
             attempt.branch
         ),
+        saved: saved.as_ref().map(|commit| format!("{commit:.12}")),
     })
 }
 

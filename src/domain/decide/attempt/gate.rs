@@ -109,6 +109,7 @@ pub(crate) fn charge(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, do
             merged: false,
         },
         fingerprint: doubt.fingerprint.clone(),
+        failed_tests: doubt.failed_tests,
     };
     gate_failed(plan, attempt, failed, doubt.output.as_deref());
 }
@@ -122,6 +123,7 @@ pub(super) fn gate_failed(
 ) {
     let agent = &failed.agent.clone();
     let stuck = stuck::same_failure(attempt, &failed, last_words)
+        .or_else(|| stuck::same_check(plan, attempt, &failed))
         .or_else(|| stuck::sent_back_without_change(plan, attempt, &failed));
     if stuck.is_none() {
         let in_a_row = attempt.without_commit;

@@ -13,4 +13,4 @@ pub(super) mod outcomes;
 pub(super) mod provider;
 pub(super) mod run_end;
 pub(super) mod signals;
-mod stuck;
+pub(super) mod stuck;

@@ -285,6 +285,7 @@ pub(crate) fn sealed(
                 agent: agent.clone(),
                 feedback,
                 fingerprint: None,
+                failed_tests: None,
             };
             gate_failed(plan, attempt, failed, None);
         }

@@ -1,16 +1,19 @@
 //! Ends attempts that would only cost more: the same failure of a quality command again and again,
-//! or iterations that change nothing.
+//! or iterations that change nothing. Says when attempts in a row are reason to pause.
 //!
 //! Invariant: an outcome that is judged again after a torn log is not counted again. Called by
 //! `outcomes`.
 
-use crate::domain::decide::decision::Plan;
+use crate::domain::decide::decision::{Plan, shorten};
 use crate::domain::event::GateFailed;
 use crate::domain::ids::{AgentId, RunId};
 use crate::domain::observation::RunEnd;
-use crate::domain::state::{Attempt, Feedback};
+use crate::domain::settings::Settings;
+use crate::domain::state::{Attempt, Feedback, GaveUp, State};
 use crate::domain::warning::WarningKind;
 
+/// Agents in a row that give up with the same reason until autopilot pauses.
+const SAME_REASONS: u32 = 3;
 /// Equal failures of a quality command in a row that block the idea.
 pub(crate) const SAME_FAILURES: u32 = 3;
 
@@ -24,6 +27,7 @@ pub(super) fn same_failure(
         agent,
         feedback: Feedback { command, how, .. },
         fingerprint,
+        ..
     } = failed;
     let times = attempt.failures_with(&failed.feedback, fingerprint.as_deref());
     if times < SAME_FAILURES {
@@ -36,6 +40,29 @@ pub(super) fn same_failure(
     Some(format!(
         "stuck: `{command}` failed {times} times in a row with the same output ({how}), so its \
         agent was stopped; {output}. All output: swarm agent logs {agent}"
+    ))
+}
+
+/// Why the idea is blocked, if a quality command keeps failing, whatever its output.
+pub(super) fn same_check(
+    plan: &Plan<'_>,
+    attempt: &Attempt,
+    failed: &GateFailed,
+) -> Option<String> {
+    let limit = plan.state.settings.as_ref()?.same_check_failures;
+    let times = attempt.check_failures_with(&failed.feedback, failed.failed_tests);
+    if limit == 0 || times < limit {
+        return None;
+    }
+    let GateFailed {
+        agent,
+        feedback: Feedback { command, how, .. },
+        ..
+    } = failed;
+    Some(format!(
+        "stuck: `{command}` failed in {times} iterations in a row, and no fewer tests fail than \
+        before ({how}; completion.sameCheckFailures is {limit}). All output: swarm agent logs \
+        {agent}"
     ))
 }
 
@@ -112,4 +139,32 @@ pub(super) fn warn(
         ),
         vec![format!("swarm agent logs {agent}")],
     );
+}
+
+/// Why autopilot pauses, if too many attempts in a row have failed: they would all meet the same
+/// fault.
+pub(in crate::domain::decide) fn why_to_pause(
+    state: &State,
+    settings: &Settings,
+) -> Option<String> {
+    let swarm = &state.swarm;
+    let limit = settings.failures_to_pause;
+    if limit == 0 {
+        return None;
+    }
+    let same = swarm.gave_up.as_ref();
+    if let Some(GaveUp { reason, times }) = same.filter(|it| it.times >= SAME_REASONS) {
+        return Some(format!(
+            "{times} agents in a row gave up with the same reason: {}; remove the cause, then: \
+            swarm resume",
+            shorten(reason)
+        ));
+    }
+    (swarm.failures_in_a_row >= limit).then(|| {
+        format!(
+            "{} attempts in a row failed or were blocked; inspect them (swarm report), then: swarm \
+            resume",
+            swarm.failures_in_a_row
+        )
+    })
 }

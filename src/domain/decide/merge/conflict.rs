@@ -68,8 +68,9 @@ pub(crate) fn resolution_started(
             head,
             files,
             left_out,
+            ..
         }) if files.is_empty() => settled(plan, id, &entry.agent, head, left_out.as_ref()),
-        Ok(ResolutionStarted { files, .. }) => laid_out(plan, entry, &files),
+        Ok(ResolutionStarted { files, saved, .. }) => laid_out(plan, entry, &files, saved),
         Err(failure) => to_person(plan, entry, &failure.message),
     }
 }
@@ -87,10 +88,11 @@ fn unsettled<'a>(plan: &mut Plan<'a>, id: &IdeaId) -> Option<&'a MergeEntry> {
     Some(entry)
 }
 
-fn laid_out(plan: &mut Plan<'_>, entry: &MergeEntry, files: &[String]) {
+fn laid_out(plan: &mut Plan<'_>, entry: &MergeEntry, files: &[String], saved: Option<Oid>) {
     plan.emit(ConflictLaidOut {
         id: entry.idea.clone(),
         files: few(files),
+        saved: saved.clone(),
     });
     if let (MergePhase::Resolver, Some(conflict)) = (entry.phase, &entry.conflict) {
         plan.emit(TaskSet {
@@ -98,6 +100,7 @@ fn laid_out(plan: &mut Plan<'_>, entry: &MergeEntry, files: &[String]) {
             task: Task::Resolve {
                 target: conflict.target.clone(),
                 files: few(files),
+                saved,
             },
         });
         plan.move_attempt(&entry.agent, AttemptInput::Returned);
@@ -258,8 +261,9 @@ pub(crate) fn resolver_over(
         let why = format!("the resolver is blocked: {why}");
         resolver_failed(plan, agent, entry, &why, true);
     } else if let Some(Said::NeedsHuman(question)) = last_word {
-        let why = format!("the resolver asks: {question}");
-        resolver_failed(plan, agent, entry, &why, true);
+        // Not a failed try: an answer must always reach a resolver.
+        to_person(plan, entry, &format!("the resolver asks: {question}"));
+        rest_in_queue(plan, agent);
     } else if said_so || is_complete(end) {
         // A resolution needs no gate of its own: the merged tree is verified.
         plan.move_attempt(agent, AttemptInput::GatePassed);

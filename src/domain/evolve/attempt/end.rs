@@ -7,7 +7,8 @@ use crate::domain::evolve::{redirect, undo};
 use crate::domain::ids::AgentId;
 use crate::domain::state::message;
 use crate::domain::state::{
-    Attempt, AttemptEnd, EndedAttempt, IdeaStatus, Kept, Owed, State, Swarm, UnusedWorktree,
+    Attempt, AttemptEnd, EndedAttempt, GaveUp, IdeaStatus, Kept, Owed, Said, State, Swarm,
+    UnusedWorktree,
 };
 use crate::domain::time::Timestamp;
 
@@ -26,6 +27,9 @@ pub(in crate::domain::evolve) fn end(state: &mut State, at: Timestamp, ended: &A
     state.queue.retain(|entry| entry.agent != *agent);
     let failed = matches!(status, IdeaStatus::Failed | IdeaStatus::Timeout);
     count_failures_in_a_row(&mut state.swarm, *status, attempt.iteration > 0);
+    if let (IdeaStatus::Blocked, Some(Said::Blocked(reason))) = (status, &attempt.said) {
+        count_reason(&mut state.swarm, reason);
+    }
     if !*keep_worktree || is_worktree_half_made(&attempt) {
         let landed = landing(state, &attempt, *end);
         give_up(&mut state.owed, &attempt, landed);
@@ -72,7 +76,17 @@ fn count_failures_in_a_row(swarm: &mut Swarm, status: IdeaStatus, began: bool) {
         swarm.failures_in_a_row += 1;
     } else if status == IdeaStatus::Done {
         swarm.failures_in_a_row = 0;
+        swarm.gave_up = None;
     }
+}
+
+/// Counts the agents in a row that gave up for the same reason.
+fn count_reason(swarm: &mut Swarm, reason: &str) {
+    let before = swarm.gave_up.take().filter(|before| before.is_for(reason));
+    swarm.gave_up = Some(GaveUp {
+        reason: reason.to_owned(),
+        times: before.map_or(0, |before| before.times) + 1,
+    });
 }
 
 /// An attempt that never got its worktree leaves at most half of a new one.

@@ -16,7 +16,9 @@ use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::signal::Signal;
 use crate::domain::state::message::{self, Message};
 use crate::domain::state::setup::failures_after;
-use crate::domain::state::{Attempt, Ending, IdeaStatus, Kept, MergeEntry, Said, State, Task};
+use crate::domain::state::{
+    Attempt, Ending, FailedCheck, IdeaStatus, Kept, MergeEntry, Said, State, Task,
+};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
 use crate::domain::verdict::Verdict;
@@ -92,9 +94,9 @@ fn begin_attempt(claimed: &IdeaClaimed, kept: Option<Box<Kept>>, at: Timestamp) 
         tree: None,
         left: None,
         without_change: 0,
-        fingerprint: None,
+        check: FailedCheck::default(),
+        asked: None,
         uncharged: None,
-        same_failures: 0,
         pre_start: None,
         returns: 0,
         catch_up: None,
@@ -175,7 +177,9 @@ pub(super) fn start_iteration(state: &mut State, at: Timestamp, started: &Iterat
         attempt.iteration = started.iteration;
         attempt.memory.writes = 0;
         attempt.iteration_at = Some(at);
-        attempt.said = None;
+        if let Some(Said::NeedsHuman(question)) = attempt.said.take() {
+            attempt.asked = Some(question.into());
+        }
         attempt.signal_offset = None;
         attempt.sealed = false;
         attempt.setup = None;
@@ -185,7 +189,8 @@ pub(super) fn start_iteration(state: &mut State, at: Timestamp, started: &Iterat
         // A person's words are a reason to try again.
         if !attempt.messages.is_empty() {
             attempt.without_change = 0;
-            attempt.same_failures = 0;
+            attempt.check.same_failures = 0;
+            attempt.check.failures = 0;
         }
         // Kept so that a prompt rebuilt after a restart includes them.
         attempt.told = std::mem::take(&mut attempt.messages);
@@ -306,7 +311,9 @@ fn end_iteration(attempt: &mut Attempt, at: Timestamp, end: &RunEnd) {
                 | RunEndKind::Idle
                 | RunEndKind::OutputLimit
         );
-    if !delivered {
+    if delivered {
+        attempt.asked = None;
+    } else {
         attempt.messages.splice(0..0, told);
     }
     message::settle(&mut attempt.heard, delivered, at);
@@ -389,8 +396,20 @@ pub(super) fn fail_gate(state: &mut State, failed: &GateFailed) {
     records::fail_gate(state, failed);
     with_attempt(state, &failed.agent, |attempt| {
         let fingerprint = failed.fingerprint.as_deref();
-        attempt.same_failures = attempt.failures_with(&failed.feedback, fingerprint);
-        attempt.fingerprint.clone_from(&failed.fingerprint);
+        attempt.check.same_failures = attempt.failures_with(&failed.feedback, fingerprint);
+        attempt.check.fingerprint.clone_from(&failed.fingerprint);
+        attempt.check.failures = attempt.check_failures_with(&failed.feedback, failed.failed_tests);
+        attempt.check.failed_tests = if attempt.check.failures == 1 {
+            failed.failed_tests
+        } else {
+            // The fewest known: a number that rises and falls is no progress.
+            let both = attempt
+                .check
+                .failed_tests
+                .into_iter()
+                .chain(failed.failed_tests);
+            both.min()
+        };
         attempt.feedback = Some(failed.feedback.clone());
         attempt.uncharged = None;
     });

@@ -22,7 +22,7 @@ use crate::web::preferences::{self, Preferences, Theme, on_off};
 use crate::web::touches::Touched;
 
 /// Keys of the configuration, and their names in the log where these differ.
-const IN_THE_LOG: [(&str, &str); 22] = [
+const IN_THE_LOG: [(&str, &str); 23] = [
     ("agents.maxParallel", "maxParallel"),
     ("agents.timeoutMinutes", "attemptTimeoutMs"),
     ("agents.profile", "defaultProfile"),
@@ -30,6 +30,7 @@ const IN_THE_LOG: [(&str, &str); 22] = [
     ("agents.crashRetries", "crashRetries"),
     ("completion.maxIterations", "maxIterations"),
     ("completion.stuckThreshold", "stuckThreshold"),
+    ("completion.sameCheckFailures", "sameCheckFailures"),
     ("completion.autoCommit", "autoCommit"),
     ("completion.resume", "resumeSessions"),
     ("worktree.setup", "setup"),
