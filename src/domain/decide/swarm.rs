@@ -28,9 +28,12 @@ pub(super) fn started(plan: &mut Plan<'_>, version: &str, counters: Option<Count
     // A start is legal in every phase; see the state machine.
     let moved = plan.move_swarm(SwarmInput::Start, None, None);
     debug_assert!(moved.is_ok());
-    // Holds that wait for a person: somebody may have fixed the cause before starting again.
+    // Somebody may have fixed the cause before starting again.
     provider::free(plan, |hold| {
-        hold.until.is_none() && hold.kind == HoldKind::Login
+        matches!(
+            hold.kind,
+            HoldKind::Login | HoldKind::Credit | HoldKind::Profile
+        )
     });
     commands::look_again(plan);
     baseline::check_again(plan);
@@ -136,6 +139,7 @@ pub(super) fn load(plan: &mut Plan<'_>, hash: &str, settings: &Settings) {
     if !same || plan.state.config_hash != hash {
         unpriced::configured(plan);
         broken_commands::configured(plan);
+        provider::free(plan, |hold| hold.kind == HoldKind::Profile);
         plan.emit(SettingsLoaded {
             hash: hash.to_owned(),
             settings: Box::new(settings.clone()),
