@@ -15,6 +15,9 @@ use super::time::Timestamp;
 use super::usage::{Bill, Usage};
 use super::verdict::Verdict;
 
+/// A program that a shell does not find has ended by then, in milliseconds.
+const LAUNCH_MS: i64 = 10_000;
+
 /// Something that happened outside the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant)] // there are few at a time
@@ -253,6 +256,26 @@ impl RunEnd {
             usage: None,
             session: None,
             bill: None,
+        }
+    }
+
+    /// Whether the program never began its work: it could not be started, or a shell or an
+    /// interpreter did not find it. `head` is the branch's tip before the run.
+    pub fn never_began(&self, head: Option<&Oid>) -> bool {
+        let moved = self.head.is_some() && self.head.as_ref() != head;
+        match &self.how {
+            RunEndKind::NotStarted { .. } => true,
+            RunEndKind::Exited { code: 126 | 127 } => {
+                self.stdout_bytes == 0 && self.duration_ms < LAUNCH_MS && !moved
+            }
+            RunEndKind::Exited { .. }
+            | RunEndKind::Signalled { .. }
+            | RunEndKind::TimedOut
+            | RunEndKind::Idle
+            | RunEndKind::Stopped
+            | RunEndKind::LeaseExpired
+            | RunEndKind::OutputLimit
+            | RunEndKind::Lost => false,
         }
     }
 }

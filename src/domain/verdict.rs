@@ -36,8 +36,13 @@ pub enum Cause {
     },
     /// The provider: overloaded, failing or unreachable.
     Overloaded,
-    /// The login: missing, expired, refused or unpaid.
+    /// The login: missing, expired or refused.
     Login,
+    /// The account has no credit left, or its spending cap is reached.
+    Credit,
+    /// The profile: its program does not know an argument or the model. Only before the model has
+    /// answered.
+    Profile,
     /// The conversation to resume: missing or refused.
     Session,
     /// Anything else: the request, the program.
@@ -53,14 +58,14 @@ impl Verdict {
         }
     }
 
-    /// Whether the account must wait because its provider failed.
-    pub fn is_of_account(&self) -> bool {
+    /// Whether the account or the profile must wait, and the work is not at fault.
+    pub fn is_of_provider(&self) -> bool {
         let Self::Failed { cause, .. } = self else {
             return false;
         };
         matches!(
             cause,
-            Cause::Limit { .. } | Cause::Overloaded | Cause::Login
+            Cause::Limit { .. } | Cause::Overloaded | Cause::Login | Cause::Credit | Cause::Profile
         )
     }
 }

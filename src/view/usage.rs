@@ -59,9 +59,9 @@ pub struct DayView {
 #[serde(rename_all = "camelCase")]
 #[schema(as = Account)]
 pub struct AccountView {
-    /// The account's name.
+    /// The account's name; the profile's, if `held` is `profile`.
     pub account: String,
-    /// Why: `limit`, `overloaded` or `login`.
+    /// Why: `limit`, `overloaded`, `login`, `credit`, or `profile`: its program cannot begin.
     #[schema(value_type = String)]
     pub held: &'static str,
     /// When swarm tries it again; null: when a person resumes it.
@@ -119,15 +119,23 @@ pub(super) fn today(state: &State) -> Option<DayView> {
     Some(DayView { day, used })
 }
 
-/// The accounts on hold.
+/// The accounts and profiles on hold.
 pub fn accounts(state: &State) -> Vec<AccountView> {
-    let view = |(account, hold): (&String, &Hold)| AccountView {
-        account: account.clone(),
+    let view = |(name, hold): (&str, &Hold)| AccountView {
+        account: name.to_owned(),
         held: hold.kind.as_str(),
         until: hold.until,
         since: hold.since,
         times: hold.times,
         message: hold.message.clone(),
     };
-    state.accounts.iter().map(view).collect()
+    let accounts = state
+        .accounts
+        .iter()
+        .map(|(name, hold)| (name.as_str(), hold));
+    let profiles = state
+        .profiles
+        .iter()
+        .map(|(name, hold)| (name.as_str(), hold));
+    accounts.chain(profiles).map(view).collect()
 }

@@ -160,7 +160,11 @@ fn text(status: &StatusView) -> Document {
         status.needs_you.len(),
     );
     all.gauge("warnings", "Warnings that stand.", status.warnings.len());
-    all.gauge("accounts_held", "Accounts on hold.", status.accounts.len());
+    all.gauge(
+        "accounts_held",
+        "Accounts and profiles on hold.",
+        status.accounts.len(),
+    );
     if let Some(today) = &status.used_today {
         used(&mut all, today);
     }

@@ -180,6 +180,9 @@ fn of_kind(event: &Event) -> Touched {
         Event::AccountHeld(_)
         | Event::AccountTried(_)
         | Event::AccountFreed(_)
+        | Event::ProfileHeld(_)
+        | Event::ProfileTried(_)
+        | Event::ProfileFreed(_)
         | Event::BudgetReached(_) => SWARM | Touched::AGENTS | Touched::COST | Touched::TIMELINE,
         // An approval is what `undo` takes back from now on, not an earlier rollback.
         Event::MergeApproved(_) => SWARM | MERGE | Touched::AGENTS | Touched::CHECKPOINTS,

@@ -210,7 +210,7 @@ fn a_model_is_asked_for_where_there_is_a_choice() {
     );
     assert!(turn.asked.iter().any(|line| line == "option m big"));
     let (cause, message) = failed(&Lab::new().turn("models", &["--model", "none"]));
-    assert_eq!(cause, Cause::Other);
+    assert_eq!(cause, Cause::Profile);
     assert!(
         message.contains("`none`") && message.contains("no such model"),
         "{message}"

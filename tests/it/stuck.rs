@@ -134,3 +134,49 @@ fn a_check_that_cannot_run_holds_the_night_until_it_is_mended() {
     );
     daemon.stop();
 }
+
+#[test]
+fn an_agents_program_that_is_away_for_a_moment_costs_nothing() {
+    let sandbox = Sandbox::ready();
+    let (program, away) = (sandbox.path("program"), sandbox.path("away"));
+    let script = sandbox.path("agent.sh");
+    fs::write(
+        &program,
+        format!("#!/bin/sh\nexec sh {}\n", script.display()),
+    )
+    .unwrap();
+    sandbox
+        .shell(&format!("chmod +x {}", program.display()))
+        .ok();
+    let mut profile = sandbox.profile("agent.sh");
+    profile["command"] = json!([program]);
+    sandbox.configure(&json!({"agents": {"maxParallel": 1, "profiles": {"ed": profile}}}));
+    let first = sandbox.idea("hold update; write a.txt x; say COMPLETE");
+    let second = sandbox.idea("write b.txt x; say COMPLETE");
+    let daemon = sandbox.start();
+    sandbox.wait_held("update");
+    fs::rename(&program, &away).unwrap();
+    sandbox.release("update");
+    let status = sandbox.wait_status("the profile to be held", |status| {
+        status["accounts"][0]["held"] == "profile"
+    });
+    let held = &status["accounts"][0];
+    assert_eq!(held["account"], "ed", "{held}");
+    let text = sandbox.swarm(&["status"]);
+    let text = text.ok();
+    assert!(text.contains("ed: its program cannot begin"), "{text}");
+    fs::rename(&away, &program).unwrap();
+    for id in [&first, &second] {
+        let idea = sandbox.wait_idea(id, "done");
+        assert_eq!(
+            (&idea["attempts"], &idea["retryCount"]),
+            (&json!(1), &json!(0)),
+            "{idea}"
+        );
+    }
+    let status = sandbox.status();
+    let held = status["accounts"].as_array();
+    assert!(held.is_none_or(Vec::is_empty), "{status}");
+    assert_eq!(sandbox.notes("runs").len(), 2);
+    daemon.stop();
+}

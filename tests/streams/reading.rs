@@ -150,6 +150,8 @@ fn blamed(cause: &Cause) -> String {
         Cause::Limit { until: None } => "limit".to_owned(),
         Cause::Overloaded => "overloaded".to_owned(),
         Cause::Login => "login".to_owned(),
+        Cause::Credit => "credit".to_owned(),
+        Cause::Profile => "profile".to_owned(),
         Cause::Session => "session".to_owned(),
         Cause::Other => "other".to_owned(),
     }

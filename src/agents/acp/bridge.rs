@@ -404,17 +404,22 @@ async fn choose(
             json!({"sessionId": session, "modelId": model}),
         )
     } else {
-        return Err(other(&format!(
+        let message = format!(
             "the agent offers no choice of a model; remove `model` (`{model}`) from the profile \
             and pass it in `command`"
-        )));
+        );
+        return Err(Stop::Failed(Failure::new(Cause::Profile, &message)));
     };
     match request(agent, method, params).await {
         Ok(_) => Ok(()),
         Err(error) => Err(match stopped(&error) {
             Stop::Failed(failure) => {
                 let message = format!("the agent rejects the model `{model}`: {}", failure.message);
-                Stop::Failed(Failure::new(failure.cause, &message))
+                let cause = match failure.cause {
+                    Cause::Other => Cause::Profile,
+                    cause => cause,
+                };
+                Stop::Failed(Failure::new(cause, &message))
             }
             stop @ (Stop::Gone | Stop::Unwritten(_)) => stop,
         }),

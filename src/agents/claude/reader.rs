@@ -230,7 +230,9 @@ impl ClaudeReader {
         let reason = json::text(line, "terminal_reason").unwrap_or_default();
         let error = self.error.as_deref().unwrap_or_default();
         match error {
-            "authentication_failed" | "billing_error" => return Cause::Login,
+            "authentication_failed" => return Cause::Login,
+            "billing_error" => return Cause::Credit,
+            "model_not_found" if !self.answered => return Cause::Profile,
             "rate_limit" => return self.limited(message),
             _ => {}
         }
@@ -294,6 +296,8 @@ fn failed_at_once(stderr: &str) -> Option<Failure> {
     let message = last_line(stderr)?;
     let cause = if names_no_conversation(stderr) {
         Cause::Session
+    } else if stderr.contains("unknown option") {
+        Cause::Profile
     } else if stderr.contains("/login") || stderr.contains("API key") {
         Cause::Login
     } else {

@@ -9,6 +9,7 @@ use jiff::Zoned;
 
 use super::records::tokens;
 use crate::agents::adapter::StartedAs;
+use crate::agents::stream::failure_cause::names_unknown_model;
 use crate::agents::stream::json::{self, Object};
 use crate::agents::stream::verdict::{Failure, LastWord, cause_from_status, last_line, verdict};
 use crate::agents::stream::{Conclusion, ObjectReader, Said, Words, hear_session, limit_reset};
@@ -179,7 +180,7 @@ impl CodexReader {
         let plain = inner_message(message);
         let broke_off = message.contains(BROKEN_OFF);
         let failure = Failure::new(
-            cause(message, self.resumed),
+            cause(message, self.resumed, self.answered),
             plain.as_deref().unwrap_or(message),
         );
         said.push(Said::End {
@@ -207,7 +208,7 @@ fn inner_message(message: &str) -> Option<String> {
     json::text(error, "message").map(str::to_owned)
 }
 
-fn cause(message: &str, resumed: bool) -> Cause {
+fn cause(message: &str, resumed: bool, answered: bool) -> Cause {
     let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
     let limit = || Cause::Limit {
         until: limit_reset::time_in(message, &Zoned::now()),
@@ -215,8 +216,11 @@ fn cause(message: &str, resumed: bool) -> Cause {
     if says(&["usage limit", "rate limit"]) {
         return limit();
     }
+    // Codex says this of an account that is not paid for.
+    if says(&["Quota exceeded"]) {
+        return Cause::Credit;
+    }
     if says(&[
-        "Quota exceeded",
         "Missing environment variable",
         "log in",
         "logged in",
@@ -230,6 +234,9 @@ fn cause(message: &str, resumed: bool) -> Cause {
         Some(Some(cause)) => return cause,
         None if says(TROUBLE) => return Cause::Overloaded,
         Some(None) | None => {}
+    }
+    if !answered && names_unknown_model(message) {
+        return Cause::Profile;
     }
     // The provider refused the whole request, which includes the earlier conversation.
     let refused = says(&["invalid_request_error", "context window", "status 400"]);
@@ -270,6 +277,13 @@ fn status_in(message: &str) -> Option<u64> {
 
 /// The failure of a run that ended before its turn began.
 fn failed_at_once(stderr: &str) -> Option<Failure> {
+    // clap explains an argument in more than one line.
+    if let Some(line) = stderr
+        .lines()
+        .find(|line| line.starts_with("error: unexpected argument"))
+    {
+        return Some(Failure::new(Cause::Profile, line));
+    }
     let message = last_line(stderr)?;
     // A conversation that is missing, broken or held by a process that lives on.
     let of_session = ["no rollout found", "thread/resume failed", "active writer"];

@@ -5,7 +5,7 @@
 use jiff::{Timestamp as Instant, Zoned};
 use serde_json::{Deserializer, Value};
 
-use crate::agents::stream::failure_cause::cause_from_text;
+use crate::agents::stream::failure_cause::{cause_from_text, names_unknown_model};
 use crate::agents::stream::json::{self, Object};
 use crate::agents::stream::limit_reset;
 use crate::agents::stream::verdict::{Failure, cause_from_status, last_line};
@@ -23,14 +23,18 @@ pub(super) fn is_broken_off(message: &str) -> bool {
 }
 
 /// What the error of a `result` blames, which was told at `now`.
-pub(super) fn failure(message: &str, resumed: bool, now: &Zoned) -> Failure {
+pub(super) fn failure(message: &str, (resumed, answered): (bool, bool), now: &Zoned) -> Failure {
     let error = of_service(message);
     let plain = error
         .as_ref()
         .and_then(|error| json::text(error, "message"));
     let plain = plain.unwrap_or_else(|| without_frame(message));
     let status = error.as_ref().and_then(|error| json::number(error, "code"));
-    Failure::new(cause(status, plain, resumed, now), plain)
+    let cause = match cause(status, plain, resumed, now) {
+        Cause::Session | Cause::Other if !answered && names_unknown_model(plain) => Cause::Profile,
+        cause => cause,
+    };
+    Failure::new(cause, plain)
 }
 
 fn cause(status: Option<u64>, plain: &str, resumed: bool, now: &Zoned) -> Cause {
@@ -86,7 +90,11 @@ pub(super) fn at_once(code: Option<i32>, stderr: &str) -> Option<Failure> {
     let told = [
         ("Error resuming session", Cause::Session),
         ("Error starting session", Cause::Session),
-        ("Unknown argument", Cause::Other),
+        ("Unknown argument", Cause::Profile),
+        (
+            "Gemini CLI is not running in a trusted directory",
+            Cause::Profile,
+        ),
     ];
     let begins = |(words, cause): &(&str, Cause)| {
         let line = stderr.lines().find(|line| line.starts_with(words))?;

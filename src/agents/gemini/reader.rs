@@ -154,7 +154,7 @@ impl GeminiReader {
             Some(message) => LastWord::BrokenOff(message.to_owned()),
             None => LastWord::Failed(failure_cause::failure(
                 message.unwrap_or(status),
-                self.resumed,
+                (self.resumed, self.answered),
                 at,
             )),
         }

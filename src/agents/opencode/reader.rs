@@ -7,6 +7,7 @@ use jiff::Zoned;
 
 use super::log;
 use crate::agents::adapter::StartedAs;
+use crate::agents::stream::failure_cause::names_unknown_model;
 use crate::agents::stream::json::{self, Object};
 use crate::agents::stream::verdict::{Failure, LastWord, cause_from_status, verdict};
 use crate::agents::stream::{Conclusion, ObjectReader, Said, Words, hear_session, limit_reset};
@@ -149,7 +150,11 @@ impl OpencodeReader {
     /// The last error, where the stream has only its name in the log.
     fn in_the_log(&self, stderr: &str) -> Option<LastWord> {
         let error = log::named(stderr, self.in_log.as_deref()?)?;
-        let failure = Failure::new(log::cause(error, &self.now()), error);
+        let cause = match log::cause(error, &self.now()) {
+            Cause::Other if !self.answered && names_unknown_model(error) => Cause::Profile,
+            cause => cause,
+        };
+        let failure = Failure::new(cause, error);
         Some(LastWord::Failed(failure))
     }
 
@@ -164,7 +169,7 @@ impl OpencodeReader {
         let status = json::number(data, "statusCode");
         let by_status = match (name, status) {
             ("ProviderAuthError", _) => Some(Cause::Login),
-            _ if is_unpaid(data) => Some(Cause::Login),
+            _ if is_unpaid(data) => Some(Cause::Credit),
             (_, Some(status)) => cause_from_status(status),
             // What went wrong on the way to the service has no status.
             (_, None) => Some(log::cause(message, &self.now())),
@@ -176,6 +181,9 @@ impl OpencodeReader {
                 Cause::Limit {
                     until: retry_after(data, self.last_at).max(in_words),
                 }
+            }
+            Some(Cause::Other) | None if !self.answered && names_unknown_model(message) => {
+                Cause::Profile
             }
             Some(Cause::Other) | None if self.resumed && is_refused(name, status) => Cause::Session,
             Some(cause) => cause,
@@ -252,11 +260,11 @@ fn tokens(told: &Object) -> Tokens {
 
 /// The failure of a run that ended before the first answer.
 fn failed_at_once(stderr: &str) -> Option<Failure> {
-    let message = if stderr.contains(HELP) {
-        "it does not know one of its arguments"
-    } else {
-        log::last_word(stderr)?
-    };
+    if stderr.contains(HELP) {
+        let message = "it does not know one of its arguments";
+        return Some(Failure::new(Cause::Profile, message));
+    }
+    let message = log::last_word(stderr)?;
     let cause = if stderr.contains("Session not found") {
         Cause::Session
     } else {

@@ -9,6 +9,19 @@ use crate::domain::verdict::Cause;
 const WORDS: &[(&[&str], Cause)] = &[
     (
         &[
+            "credit balance",
+            "insufficient credit",
+            "insufficient balance",
+            "insufficient_quota",
+            "payment required",
+            "spend limit",
+            "spending limit",
+            "spending cap",
+        ],
+        Cause::Credit,
+    ),
+    (
+        &[
             "rate limit",
             "rate_limit",
             "quota",
@@ -50,6 +63,21 @@ pub fn cause_from_text(text: &str) -> Option<Cause> {
     by_word.map(|(_, cause)| cause.clone())
 }
 
+/// Whether a text says that there is no such model, or that the account may not use it.
+pub fn names_unknown_model(text: &str) -> bool {
+    let text = text.to_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    text.contains("model")
+        && says(&[
+            "not found",
+            "no such model",
+            "not exist",
+            "not supported",
+            "unknown model",
+            "invalid model",
+        ])
+}
+
 /// What the first number in a text blames that could be the status of an HTTP answer and blames
 /// somebody.
 pub fn cause_from_status_in(text: &str) -> Option<Cause> {
@@ -57,7 +85,7 @@ pub fn cause_from_status_in(text: &str) -> Option<Cause> {
     let three = numbers.filter(|word| word.len() == 3);
     let status = three
         .filter_map(|word| word.parse().ok())
-        .find(|status| [401, 403, 429, 500, 502, 503, 504, 529].contains(status));
+        .find(|status| [401, 402, 403, 429, 500, 502, 503, 504, 529].contains(status));
     status.and_then(cause_from_status)
 }
 
@@ -72,10 +100,21 @@ mod tests {
             ("You exceeded your current Quota.", &limit),
             ("The model is overloaded", &Some(Cause::Overloaded)),
             ("API key not valid", &Some(Cause::Login)),
+            ("Credit balance is too low", &Some(Cause::Credit)),
             ("no such file", &None),
         ] {
             assert_eq!(&cause_from_text(text), expected, "{text}");
         }
+        for text in [
+            "The 'gpt-9' model is not supported when using Codex with a ChatGPT account.",
+            "models/gemini-9 is not found for API version v1beta",
+            "There's an issue with the selected model (x). It may not exist",
+        ] {
+            assert!(names_unknown_model(text), "{text}");
+        }
+        assert!(!names_unknown_model(
+            "the model broke off; file not written"
+        ));
         assert_eq!(cause_from_status_in("got 429."), limit);
         assert_eq!(cause_from_status_in("port 4290 of 1429, 400"), None);
     }

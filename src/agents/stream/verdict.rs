@@ -103,7 +103,8 @@ pub fn last_line(stderr: &str) -> Option<&str> {
 /// The cause for an HTTP status; `None` if the request itself is at fault.
 pub fn cause_from_status(status: u64) -> Option<Cause> {
     match status {
-        401..=403 => Some(Cause::Login),
+        402 => Some(Cause::Credit),
+        401 | 403 => Some(Cause::Login),
         429 => Some(Cause::Limit { until: None }),
         408 | 500.. => Some(Cause::Overloaded),
         _ => None,

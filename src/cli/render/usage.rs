@@ -58,6 +58,8 @@ pub fn accounts(view: &Value, now: Timestamp) -> Vec<String> {
             "limit" => "limit reached",
             "overloaded" => "provider overloaded or unreachable",
             "login" => "not logged in",
+            "credit" => "no credit left or spending cap reached",
+            "profile" => "its program cannot begin",
             other => other,
         };
         let next = match time(account, "until") {

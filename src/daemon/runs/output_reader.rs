@@ -151,11 +151,12 @@ impl Batch {
         for said in said.drain(..) {
             match said {
                 Said::Session(session) => self.session = Some(session),
-                Said::Answered => self.answered = true,
+                // Text is searched for signals elsewhere. Some programs write nothing else: one
+                // that speaks has begun.
+                Said::Answered | Said::Text(_) => self.answered = true,
                 Said::Usage(usage) => self.usage = Some(usage),
-                // Text is searched for signals elsewhere; the rest is for the transcript only.
-                Said::Text(_)
-                | Said::Thought(_)
+                // The rest is for the transcript only.
+                Said::Thought(_)
                 | Said::ToolCall { .. }
                 | Said::ToolResult { .. }
                 | Said::Retry { .. }

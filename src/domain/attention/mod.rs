@@ -9,8 +9,9 @@ mod words;
 
 use serde::{Deserialize, Serialize};
 
-use super::ids::{AgentId, IdeaId, Oid, RunId};
+use super::ids::{AgentId, IdeaId, Oid, ProfileName, RunId};
 use super::lifecycle::{AttemptPhase, MergePhase};
+use super::settings::Settings;
 use super::state::baseline::BaselineFailure;
 use super::state::provider::Hold;
 use super::state::{Attempt, Idea, IdeaStatus, MergeEntry, Said, State, Task, Waits};
@@ -118,10 +119,15 @@ pub enum NeedKey {
     },
     /// swarm is paused.
     Paused,
-    /// This account is on hold until a person acts.
+    /// This account is on hold, and a person can end that.
     Account {
         /// The account's name.
         account: String,
+    },
+    /// The program of this profile cannot begin.
+    Profile {
+        /// The profile.
+        profile: ProfileName,
     },
     /// The merge of this idea has a conflict.
     Conflict {
@@ -184,6 +190,7 @@ enum What<'a> {
     Paused(&'a str),
     Baseline(&'a BaselineFailure),
     Account(&'a str, &'a Hold),
+    Profile(&'a ProfileName, &'a Hold),
     Conflict(&'a MergeEntry),
     Review(&'a MergeEntry),
     Waiting(&'a MergeEntry, &'a Waits),
@@ -195,13 +202,16 @@ enum What<'a> {
 /// What needs a person, most urgent first.
 pub fn needs(state: &State) -> Vec<Need<'_>> {
     let accounts = state.accounts.iter();
-    let held = accounts.filter(|(_, hold)| hold.until.is_none());
+    let held = accounts.filter(|(_, hold)| hold.needs_person());
+    let profiles = state.profiles.iter();
+    let cannot_begin = profiles.filter(|(_, hold)| hold.needs_person());
     let open = state.ideas.open();
     let whole = [rewritten(state), paused(state), red_baseline(state)];
     whole
         .into_iter()
         .flatten()
         .chain(held.map(|(account, hold)| What::Account(account, hold)))
+        .chain(cannot_begin.map(|(profile, hold)| What::Profile(profile, hold)))
         .chain(state.queue.iter().filter_map(|it| waiting_merge(state, it)))
         .chain(
             state
@@ -221,7 +231,7 @@ impl<'a> Need<'a> {
             What::Baseline(failed) if failed.environment => NoticeKind::Environment,
             What::Rewritten(..) | What::Baseline(_) => NoticeKind::Target,
             What::Paused(_) => NoticeKind::Paused,
-            What::Account(..) => NoticeKind::Account,
+            What::Account(..) | What::Profile(..) => NoticeKind::Account,
             What::Conflict(_) => NoticeKind::Conflict,
             What::Review(_) => NoticeKind::Review,
             What::Waiting(_, waits) if waits.files.is_empty() => NoticeKind::Merge,
@@ -236,7 +246,11 @@ impl<'a> Need<'a> {
     /// The idea that waits.
     pub fn idea(&self) -> Option<&'a IdeaId> {
         match self.what {
-            What::Rewritten(..) | What::Paused(_) | What::Baseline(_) | What::Account(..) => None,
+            What::Rewritten(..)
+            | What::Paused(_)
+            | What::Baseline(_)
+            | What::Account(..)
+            | What::Profile(..) => None,
             What::Conflict(entry) | What::Review(entry) | What::Waiting(entry, _) => {
                 Some(&entry.idea)
             }
@@ -253,6 +267,7 @@ impl<'a> Need<'a> {
             | What::Paused(_)
             | What::Baseline(_)
             | What::Account(..)
+            | What::Profile(..)
             | What::Conflict(_)
             | What::Waiting(..)
             | What::Question(..)
@@ -273,6 +288,9 @@ impl<'a> Need<'a> {
             },
             What::Account(account, _) => NeedKey::Account {
                 account: account.to_owned(),
+            },
+            What::Profile(profile, _) => NeedKey::Profile {
+                profile: profile.clone(),
             },
             What::Conflict(entry) => NeedKey::Conflict {
                 idea: entry.idea.clone(),
@@ -309,7 +327,15 @@ pub fn is_undecided(state: &State, key: &NeedKey) -> bool {
     match key {
         NeedKey::Baseline { .. } => state.is_baseline_awaited() && state.red_baseline().is_none(),
         NeedKey::Account { account } => {
-            !state.is_held_for_person(account) && !has_answered(state, account)
+            let held = state.accounts.get(account);
+            let of_account =
+                |all: &Settings, profile: &ProfileName| all.account_of(profile) == account;
+            !held.is_some_and(Hold::needs_person) && !has_answered(state, of_account)
+        }
+        NeedKey::Profile { profile } => {
+            let held = state.profiles.get(profile);
+            let same = |_: &Settings, this: &ProfileName| this == profile;
+            !held.is_some_and(Hold::needs_person) && !has_answered(state, same)
         }
         NeedKey::Merge { idea, retried } | NeedKey::Checkout { idea, retried } => {
             let entry = state.entry(idea).filter(|_| *retried);
@@ -330,14 +356,14 @@ pub fn is_undecided(state: &State, key: &NeedKey) -> bool {
     }
 }
 
-/// Whether an agent of this account has got answers, so that the account works again.
-fn has_answered(state: &State, account: &str) -> bool {
+/// Whether an agent with such a profile has got answers, so that it works again.
+fn has_answered(state: &State, which: impl Fn(&Settings, &ProfileName) -> bool) -> bool {
     let Some(settings) = state.settings.as_deref() else {
         return false;
     };
     let mut attempts = state.agents.values();
     attempts.any(|attempt| {
-        settings.account_of(settings.profile_of(attempt)) == account
+        which(settings, settings.profile_of(attempt))
             && (attempt.using.is_some()
                 || matches!(
                     attempt.phase,

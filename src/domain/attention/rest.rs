@@ -131,13 +131,13 @@ fn is_target_red(state: &State) -> bool {
     failed.is_some_and(|failed| !failed.environment)
 }
 
-/// Whether the profile's account is on hold until a person resumes it.
+/// Whether the profile or its account is on hold, and hardly ends that without a person.
 fn is_held_for_person<'a>(
     state: &'a State,
     profile: impl Fn(&'a Settings) -> &'a ProfileName,
 ) -> bool {
     let settings = state.settings.as_deref();
-    settings.is_some_and(|all| state.is_held_for_person(all.account_of(profile(all))))
+    settings.is_some_and(|all| state.is_held_for_person(all, profile(all)))
 }
 
 /// Whether the whole merge queue waits for a person.

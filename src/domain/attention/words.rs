@@ -75,6 +75,11 @@ impl Need<'_> {
             What::Paused(reason) => format!("paused: {reason}"),
             What::Baseline(failed) => self.red_baseline(failed),
             What::Account(account, hold) => account_held(account, hold),
+            What::Profile(profile, hold) => format!(
+                "the program of profile {profile} cannot begin: {}. swarm tries again by itself, \
+                and no idea is charged",
+                hold.message
+            ),
             What::Conflict(entry) => conflict(entry),
             What::Review(entry) => format!(
                 "{} is finished and waits for your review: {:.10} on {}",
@@ -107,6 +112,10 @@ impl Need<'_> {
                 .map(|choice| format!("swarm merge target {choice}"))
                 .to_vec(),
             What::Paused(_) | What::Account(..) => vec!["swarm resume".into()],
+            What::Profile(..) => vec![
+                "swarm doctor".into(),
+                "swarm resume   # after the fix: tries again at once".into(),
+            ],
             What::Baseline(failed) => {
                 let resume = "swarm resume   # after the fix: checks again at once".to_owned();
                 baseline_output(failed)
@@ -171,6 +180,8 @@ fn account_held(account: &str, hold: &Hold) -> String {
         HoldKind::Login => "is not logged in, or its login was refused",
         HoldKind::Limit => "has reached its limit",
         HoldKind::Overloaded => "gets no answer from its provider",
+        HoldKind::Credit => "has no credit left or has reached its spending cap",
+        HoldKind::Profile => "has a program that cannot begin",
     };
     format!("account {account} {what}: {}", hold.message)
 }

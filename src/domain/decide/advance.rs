@@ -115,6 +115,7 @@ pub fn next_deadline(state: &State, now: Timestamp) -> Option<Timestamp> {
         .chain(drain)
         .chain(hooks::deadlines(state))
         .chain(state.accounts.values().filter_map(|hold| hold.until))
+        .chain(state.profiles.values().filter_map(|hold| hold.until))
         .chain(baseline::deadline(state))
         .chain(attention::deadline(state))
         .chain(memory::next_expiry(state))

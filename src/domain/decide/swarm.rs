@@ -35,9 +35,12 @@ pub(super) fn started(
     // A start is legal in every phase; see the state machine.
     let moved = plan.move_swarm(SwarmInput::Start, None, None);
     debug_assert!(moved.is_ok());
-    // Holds that wait for a person: somebody may have fixed the cause before starting again.
+    // Somebody may have fixed the cause before starting again.
     provider::free(plan, |hold| {
-        hold.until.is_none() && hold.kind == HoldKind::Login
+        matches!(
+            hold.kind,
+            HoldKind::Login | HoldKind::Credit | HoldKind::Profile
+        )
     });
     commands::look_again(plan);
     baseline::check_again(plan);
@@ -145,6 +148,7 @@ pub(super) fn load(plan: &mut Plan<'_>, hash: &str, settings: &Settings) {
         broken_commands::configured(plan);
         // What makes them collide may have been in the configuration.
         plan.clear_warning(WarningKind::Collision.only());
+        provider::free(plan, |hold| hold.kind == HoldKind::Profile);
         plan.emit(SettingsLoaded {
             hash: hash.to_owned(),
             settings: Box::new(settings.clone()),

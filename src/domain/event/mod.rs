@@ -159,6 +159,12 @@ pub enum Event {
     AccountTried(AccountTried),
     /// The account works again, or a person ended the wait.
     AccountFreed(AccountFreed),
+    /// A profile's program cannot begin: none of its runs start.
+    ProfileHeld(ProfileHeld),
+    /// The wait is over, and one run tries whether the program begins now.
+    ProfileTried(ProfileTried),
+    /// The program begins again, or a person ended the wait.
+    ProfileFreed(ProfileFreed),
     /// The daily budget paused the swarm.
     BudgetReached(BudgetReached),
     /// The commit of the branch after an iteration.

@@ -74,6 +74,27 @@ pub struct AccountFreed {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+pub struct ProfileHeld {
+    pub profile: ProfileName,
+    /// Why, and for how long.
+    pub hold: Hold,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProfileTried {
+    pub profile: ProfileName,
+    pub run: RunId,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProfileFreed {
+    pub profile: ProfileName,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct BudgetReached {
     pub day: String,
     #[serde(default, skip_serializing_if = "DayLimits::is_none")]

@@ -119,6 +119,14 @@ fn fold(state: &mut State, at: Timestamp, event: &Event) {
         Event::AccountFreed(freed) => {
             state.accounts.remove(&freed.account);
         }
+        Event::ProfileHeld(held) => {
+            let (profile, hold) = (held.profile.clone(), held.hold.clone());
+            state.profiles.insert(profile, hold);
+        }
+        Event::ProfileTried(tried) => provider::try_profile(state, tried),
+        Event::ProfileFreed(freed) => {
+            state.profiles.remove(&freed.profile);
+        }
         Event::BudgetReached(reached) => provider::reach_budget(state, reached),
 
         Event::MergeQueued(queued) => merge::queue(state, at, queued),

@@ -6,8 +6,8 @@
 use super::attempt::with_attempt;
 use super::idea::with_idea;
 use crate::domain::event::{
-    AccountHeld, AccountTried, BudgetReached, IterationExcused, SessionBegan, SessionDropped,
-    UsageSeen,
+    AccountHeld, AccountTried, BudgetReached, IterationExcused, ProfileTried, SessionBegan,
+    SessionDropped, UsageSeen,
 };
 use crate::domain::ids::{AgentId, ProfileName, RunId};
 use crate::domain::observation::RunEnd;
@@ -34,7 +34,7 @@ pub(super) fn excuse(state: &mut State, excused: &IterationExcused) {
                     session.failures += 1;
                 }
             }
-            Excuse::Account => {}
+            Excuse::Account | Excuse::Profile => {}
         }
     });
 }
@@ -81,6 +81,12 @@ pub(super) fn try_account(state: &mut State, tried: &AccountTried) {
     }
 }
 
+pub(super) fn try_profile(state: &mut State, tried: &ProfileTried) {
+    if let Some(hold) = state.profiles.get_mut(&tried.profile) {
+        hold.tried_by = Some(tried.run.clone());
+    }
+}
+
 pub(super) fn reach_budget(state: &mut State, reached: &BudgetReached) {
     state.swarm.budget_paused = Some(reached.day.clone());
     state.swarm.budget_limits = reached.limits;
@@ -112,7 +118,8 @@ pub(super) fn taken_up(kept: Option<&Kept>, profile: &ProfileName) -> Option<Box
 
 /// Adds the usage of an ended run, and updates its conversation.
 pub(super) fn run_over(state: &mut State, at: Timestamp, run: &RunId, end: &RunEnd) {
-    for hold in state.accounts.values_mut() {
+    let profiles = state.profiles.values_mut();
+    for hold in state.accounts.values_mut().chain(profiles) {
         if hold.tried_by.as_ref() == Some(run) {
             hold.tried_by = None;
         }

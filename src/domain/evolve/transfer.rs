@@ -23,6 +23,7 @@ pub(super) fn import(state: &mut State, at: Timestamp, imported: &SwarmImported)
     state.rollback = None;
     state.setups.clear();
     state.accounts.clear();
+    state.profiles.clear();
     state.records.replay = None;
     state.warnings.clear();
     state.undo = UndoStack::default();

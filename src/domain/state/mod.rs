@@ -30,7 +30,7 @@ use crate::domain::command::InboxFile;
 use crate::domain::effect::{self, Effect, Landing, Purpose};
 use crate::domain::event::{HookOwed, TargetRewritten, TargetSeen};
 use crate::domain::hook::{HookCall, HookName, LastCall};
-use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, RunId};
+use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, ProfileName, RunId};
 use crate::domain::lifecycle::{AttemptPhase, SwarmPhase};
 use crate::domain::memory::{Board, Compacted, Learnings, Notes, Synthesis};
 use crate::domain::observation::Host;
@@ -133,6 +133,9 @@ pub struct State {
     /// Accounts that must wait, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub accounts: BTreeMap<String, Hold>,
+    /// Profiles whose program cannot begin.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub profiles: BTreeMap<ProfileName, Hold>,
     /// Usage per day (UTC, `2026-01-31`) on which runs ended; the last 400 days with usage.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub used: BTreeMap<String, Spent>,

@@ -1,7 +1,7 @@
-//! What agents share: an account at a model provider, with its limits.
+//! What agents share: an account at a model provider, and a profile with its program.
 //!
-//! Invariant: a [`Hold`] applies to the whole account, whichever agent met the limit, and says how
-//! it ends: at a time, or by a person.
+//! Invariant: a [`Hold`] applies to the whole account or profile, whichever agent met the problem,
+//! and says how it ends: at a time, or by a person.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,12 @@ use crate::domain::ids::{ProfileName, RunId};
 use crate::domain::settings::Settings;
 use crate::domain::time::Timestamp;
 
-/// Why runs of an account must wait.
+/// Tries in vain after which swarm rests on a hold that a person can end.
+const PATIENCE: u32 = 4;
+/// Tries in vain after which people hear of a program that cannot begin: an update takes seconds.
+const UPDATE: u32 = 3;
+
+/// Why runs of an account or a profile must wait.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Hold {
@@ -30,7 +35,7 @@ pub struct Hold {
     pub tried_by: Option<RunId>,
 }
 
-/// What can block an account.
+/// What can block an account or a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum HoldKind {
@@ -40,6 +45,10 @@ pub enum HoldKind {
     Limit,
     /// The login is missing or refused.
     Login,
+    /// The account has no credit left, or its spending cap is reached.
+    Credit,
+    /// The profile's program cannot begin: it is missing, or refuses its arguments or model.
+    Profile,
 }
 
 impl HoldKind {
@@ -49,6 +58,8 @@ impl HoldKind {
             Self::Overloaded => "overloaded",
             Self::Limit => "limit",
             Self::Login => "login",
+            Self::Credit => "credit",
+            Self::Profile => "profile",
         }
     }
 }
@@ -57,6 +68,21 @@ impl Hold {
     /// Whether it is too early to try again.
     pub fn lasts(&self, now: Timestamp) -> bool {
         self.until.is_none_or(|until| until > now)
+    }
+
+    /// Whether a person should look at it. It may be tried again all the same.
+    pub fn needs_person(&self) -> bool {
+        let soon = match self.kind {
+            HoldKind::Login | HoldKind::Credit => true,
+            HoldKind::Profile => self.times >= UPDATE,
+            HoldKind::Overloaded | HoldKind::Limit => false,
+        };
+        soon || self.until.is_none()
+    }
+
+    /// Whether it hardly ends without a person: `start --until-idle` does not wait for it.
+    pub fn waits_for_person(&self) -> bool {
+        self.until.is_none() || (self.needs_person() && self.times >= PATIENCE)
     }
 }
 
@@ -85,23 +111,22 @@ impl Settings {
 }
 
 impl State {
-    /// Whether this account waits for a person.
-    pub fn is_held_for_person(&self, account: &str) -> bool {
-        let hold = self.accounts.get(account);
-        hold.is_some_and(|hold| hold.until.is_none())
+    /// Whether this profile, or its account, waits for a person.
+    pub fn is_held_for_person(&self, settings: &Settings, profile: &ProfileName) -> bool {
+        let account = self.accounts.get(settings.account_of(profile));
+        let mut holds = account.into_iter().chain(self.profiles.get(profile));
+        holds.any(Hold::waits_for_person)
     }
 
-    /// Whether runs of this account must wait. When the time is over, one run at a time may try; a
+    /// Whether runs under this hold must wait. When the time is over, one run at a time may try; a
     /// trying run that no longer exists (torn log, ended attempt) blocks nobody.
-    pub fn is_held(&self, account: &str, now: Timestamp) -> bool {
+    pub fn is_in_force(&self, hold: &Hold, now: Timestamp) -> bool {
         let runs = |run: &RunId| {
             let mut attempts = self.agents.values();
             let of_attempt = attempts.any(|attempt| attempt.run.as_ref() == Some(run));
             of_attempt || self.synthesis_run() == Some(run) || self.replay_run() == Some(run)
         };
-        self.accounts
-            .get(account)
-            .is_some_and(|hold| hold.lasts(now) || hold.tried_by.as_ref().is_some_and(runs))
+        hold.lasts(now) || hold.tried_by.as_ref().is_some_and(runs)
     }
 }
 
@@ -111,6 +136,8 @@ impl State {
 pub enum Excuse {
     /// Its account was blocked.
     Account,
+    /// Its program could not begin.
+    Profile,
     /// Its output was cut off.
     Cut,
     /// It was silent for too long.

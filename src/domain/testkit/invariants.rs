@@ -467,7 +467,8 @@ fn is_held(state: &State, attempt: &Attempt, now: Timestamp) -> bool {
     let hold = state
         .accounts
         .get(account.map_or(profile.as_str(), String::as_str));
-    hold.is_some_and(|hold| {
+    let holds = [hold, state.profiles.get(profile)];
+    holds.into_iter().flatten().any(|hold| {
         let tried = hold.tried_by.as_ref();
         hold.until.is_none_or(|until| until > now)
             || tried.is_some_and(|run| state.run_effect(run).is_some())

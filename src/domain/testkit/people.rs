@@ -16,6 +16,7 @@ use crate::domain::memory::{
 use crate::domain::scheduling;
 use crate::domain::settings::{BaselineMode, Budget, Mode, Settings, Webhook};
 use crate::domain::signal::Signal;
+use crate::domain::state::provider::Hold;
 use crate::domain::state::{Attempt, Idea, IdeaStatus, State};
 use crate::domain::usage::MicroUsd;
 
@@ -25,8 +26,8 @@ const IDEAS: usize = 12;
 /// What a person would do now.
 pub(crate) fn help(state: &State) -> Vec<Command> {
     let mut help = Vec::new();
-    let mut holds = state.accounts.values();
-    let waits = holds.any(|hold| hold.until.is_none()) || state.red_baseline().is_some();
+    let mut holds = state.accounts.values().chain(state.profiles.values());
+    let waits = holds.any(Hold::waits_for_person) || state.red_baseline().is_some();
     if state.swarm.phase != SwarmPhase::Running || waits {
         help.push(Command::Resume);
     }

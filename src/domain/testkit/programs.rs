@@ -6,7 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::choices::Choices;
 use crate::domain::effect::Purpose;
-use crate::domain::event::{AccountFreed, AccountHeld, AccountTried, Event, IterationStarted};
+use crate::domain::event::{
+    AccountFreed, AccountHeld, AccountTried, Event, IterationStarted, ProfileFreed, ProfileHeld,
+    ProfileTried,
+};
 use crate::domain::ids::RunId;
 use crate::domain::observation::{Observation, RunEnd, RunEndKind};
 use crate::domain::session::{Session, SessionId};
@@ -153,6 +156,17 @@ impl Programs {
     /// has come.
     pub(crate) fn look(&mut self, state: &State, event: &Event) {
         match event {
+            Event::ProfileTried(ProfileTried { profile, run }) => {
+                let name = format!("profile {profile}");
+                let before = self.trying.insert(name, run.clone());
+                let mut running = state.agents.values().map(|attempt| &attempt.run);
+                let runs = before.is_some() && running.any(|other| *other == before);
+                assert!(!runs, "{before:?} and {run} try the profile {profile}");
+            }
+            Event::ProfileFreed(ProfileFreed { profile })
+            | Event::ProfileHeld(ProfileHeld { profile, .. }) => {
+                self.trying.remove(&format!("profile {profile}"));
+            }
             Event::AccountTried(AccountTried { account, run }) => {
                 let before = self.trying.insert(account.clone(), run.clone());
                 let mut running = state.agents.values().map(|attempt| &attempt.run);
@@ -165,10 +179,11 @@ impl Programs {
             }
             Event::IterationStarted(IterationStarted { agent, run, .. }) => {
                 let settings = state.settings.as_ref().unwrap();
-                let account = settings.account_of(settings.profile_of(&state.agents[agent]));
-                if let Some(hold) = state.accounts.get(account) {
-                    assert_eq!(hold.tried_by.as_ref(), Some(run), "{account} is held");
-                    assert!(!hold.lasts(state.swarm.last_event_at), "{account} is held");
+                let profile = settings.profile_of(&state.agents[agent]);
+                let account = state.accounts.get(settings.account_of(profile));
+                for hold in account.into_iter().chain(state.profiles.get(profile)) {
+                    assert_eq!(hold.tried_by.as_ref(), Some(run), "{profile} is held");
+                    assert!(!hold.lasts(state.swarm.last_event_at), "{profile} is held");
                 }
             }
             _ => {}
@@ -209,7 +224,7 @@ fn scope(of_session: bool) -> Scope {
 fn some_verdict(state: &State, choices: &mut Choices) -> Verdict {
     let now = state.swarm.last_event_at;
     let later = |choices: &mut Choices| i64::try_from(choices.pick(100_000)).unwrap() - 20_000;
-    let cause = match choices.pick(16) {
+    let cause = match choices.pick(18) {
         0..7 => return Verdict::Complete,
         7 | 8 => return Verdict::Cut,
         9 => Cause::Limit { until: None },
@@ -219,6 +234,8 @@ fn some_verdict(state: &State, choices: &mut Choices) -> Verdict {
         11 | 12 => Cause::Overloaded,
         13 => Cause::Login,
         14 => Cause::Session,
+        15 => Cause::Credit,
+        16 => Cause::Profile,
         _ => Cause::Other,
     };
     failed(cause)

@@ -1,8 +1,8 @@
 //! Events about what agents share and use, one of every kind, for whoever needs an example.
 
 use crate::domain::event::{
-    AccountFreed, AccountHeld, AccountTried, BudgetReached, Event, IterationExcused, RunEnded,
-    SessionBegan, SessionDropped, UsageSeen,
+    AccountFreed, AccountHeld, AccountTried, BudgetReached, Event, IterationExcused, ProfileFreed,
+    ProfileHeld, ProfileTried, RunEnded, SessionBegan, SessionDropped, UsageSeen,
 };
 use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::observation::{RunEnd, RunEndKind};
@@ -49,6 +49,8 @@ fn ends() -> Vec<Event> {
         failed(Cause::Limit { until: None }),
         failed(Cause::Overloaded),
         failed(Cause::Login),
+        failed(Cause::Credit),
+        failed(Cause::Profile),
         failed(Cause::Session),
         failed(Cause::Other),
     ];
@@ -124,6 +126,22 @@ pub(crate) fn of_every_kind() -> Vec<Event> {
         Event::AccountFreed(AccountFreed {
             account: "claude".into(),
         }),
+        Event::ProfileHeld(ProfileHeld {
+            profile: id("ed"),
+            hold: Hold {
+                kind: HoldKind::Profile,
+                until: Some(NOW),
+                since: NOW,
+                times: 1,
+                message: "claude is not on PATH".into(),
+                tried_by: None,
+            },
+        }),
+        Event::ProfileTried(ProfileTried {
+            profile: id("ed"),
+            run: run(),
+        }),
+        Event::ProfileFreed(ProfileFreed { profile: id("ed") }),
         Event::BudgetReached(BudgetReached {
             day: "2026-01-31".into(),
             limits: DayLimits::default(),
@@ -133,7 +151,7 @@ pub(crate) fn of_every_kind() -> Vec<Event> {
 
 /// Those, and all their forms.
 pub(crate) fn all() -> Vec<Event> {
-    let excuses = [Excuse::Cut, Excuse::Idle, Excuse::Session];
+    let excuses = [Excuse::Profile, Excuse::Cut, Excuse::Idle, Excuse::Session];
     let do_not_count = excuses.map(|excuse| {
         Event::IterationExcused(IterationExcused {
             agent: id("ed-001"),
@@ -150,7 +168,11 @@ pub(crate) fn all() -> Vec<Event> {
             not_before,
         })
     });
-    let kinds = [(HoldKind::Overloaded, Some(NOW)), (HoldKind::Login, None)];
+    let kinds = [
+        (HoldKind::Overloaded, Some(NOW)),
+        (HoldKind::Credit, Some(NOW)),
+        (HoldKind::Login, None),
+    ];
     let held = kinds.map(|(kind, until)| {
         Event::AccountHeld(AccountHeld {
             account: "codex".into(),

@@ -556,13 +556,14 @@ fn three_failures_in_a_row_pause_the_autopilot_and_say_so() {
 }
 
 #[test]
-fn a_program_that_cannot_be_started_is_a_failure_with_its_reason() {
+fn a_program_that_cannot_be_started_holds_its_profile_with_the_reason() {
     let mut s = working();
     let message = "the agent's program `claude` is not on PATH";
     s.fails_as("iteration", FailureKind::AgentUnusable, message);
     assert_snapshot!(s.then(), @r#"
     run r0001-ed-001-i1 NotStarted { message: "the agent's program `claude` is not on PATH" }
-    attemptEnded {agent: ed-001, end: failed, keepWorktree: true, message: the agent could not be started: the agent's program `claude` is not on PATH, status: failed}
+    profileHeld {hold: {kind: profile, message: the agent's program `claude` is not on PATH, since: 2026-01-01T00:00:00.000Z, times: 1, until: 2026-01-01T00:00:02.000Z}, profile: ed}
+    iterationExcused {agent: ed-001, excuse: profile, phase: backoff}
     end #2: the agent's program `claude` is not on PATH
     "#);
 }

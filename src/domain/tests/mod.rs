@@ -14,6 +14,7 @@ mod hook_rules;
 mod hooks;
 mod ideas;
 mod interventions;
+mod launches;
 mod memory;
 mod merging;
 mod messages;

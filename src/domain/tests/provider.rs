@@ -254,18 +254,13 @@ fn an_overload_backs_off_up_to_its_maximum_and_never_fails_anything() {
 }
 
 #[test]
-fn a_login_waits_for_a_person() {
+fn a_person_or_a_new_start_ends_the_wait_for_a_login_at_once() {
     let mut s = working(2);
     over(&mut s, 1, blamed(Cause::Login));
-    assert_eq!(s.state.accounts["claude"].until, None);
-    // What runs goes on, and what lasts longer than another hold stays.
-    over(&mut s, 2, limit(None));
-    assert_eq!(s.state.accounts["claude"].kind, HoldKind::Login);
-    s.wait(86_400_000);
+    over(&mut s, 2, blamed(Cause::Login));
     assert_eq!(at_work(&s), 0);
     s.command(Command::Resume);
     assert_eq!(at_work(&s), 2);
-    // Or a new start.
     over(&mut s, 1, blamed(Cause::Login));
     over(&mut s, 2, blamed(Cause::Login));
     s.restart();
@@ -274,13 +269,13 @@ fn a_login_waits_for_a_person() {
 }
 
 #[test]
-fn a_login_overtakes_a_limit() {
+fn a_login_overtakes_a_shorter_limit() {
     let mut s = working(2);
     over(&mut s, 1, limit(None));
     over(&mut s, 2, blamed(Cause::Login));
     let hold = &s.state.accounts["claude"];
-    assert_eq!((hold.kind, hold.until), (HoldKind::Login, None));
-    assert_eq!((hold.times, hold.since), (1, s.now));
+    assert_eq!((hold.kind, hold.times), (HoldKind::Login, 1));
+    assert_eq!(wait_of(&s, "claude"), Some(60_000));
 }
 
 #[test]

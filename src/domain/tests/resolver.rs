@@ -125,10 +125,10 @@ fn a_resolver_does_not_start_while_its_account_is_held() {
 }
 
 #[test]
-fn a_login_of_a_resolver_waits_for_a_person() {
+fn a_refused_login_of_a_resolver_is_told_and_ended_by_a_person() {
     let mut s = resolving("finn", |_| ());
     over(&mut s, 1, blamed(Cause::Login));
-    assert_eq!(view::rest(&s.state), Rest::NeedsPerson);
+    assert_eq!(view::rest(&s.state), Rest::Busy);
     assert_eq!(view::needs_you(&s.state)[0].kind, "account");
     entry_is(&s, MergePhase::Resolver, 0);
     s.command(Command::Resume);

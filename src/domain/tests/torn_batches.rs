@@ -270,6 +270,8 @@ fn a_torn_log_of_a_failing_provider_continues() {
         Cause::Limit { until: None },
         Cause::Overloaded,
         Cause::Login,
+        Cause::Credit,
+        Cause::Profile,
     ] {
         let ends = vec![failed(cause.clone()), failed(cause.clone()), failed(cause)];
         ending_with(ends, |settings| {

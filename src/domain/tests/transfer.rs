@@ -66,10 +66,16 @@ fn imported(before: &State, import: &transfer::Import) -> State {
     after
 }
 
-/// What an import may change of an idea is left out.
-fn without_attempt(idea: &Idea) -> Idea {
+/// What an import may change of an idea is left out. That a person has cancelled it stays.
+fn without_attempt(state: &State, id: &IdeaId, idea: &Idea) -> Idea {
+    let attempt = state.attempt_at(id);
+    let cancelled = attempt.is_some_and(|(_, it)| it.ending == Some(Ending::Cancelled));
     let mut idea = idea.clone();
-    idea.status = idea.status.without_attempt();
+    idea.status = if cancelled {
+        IdeaStatus::Cancelled
+    } else {
+        idea.status.without_attempt()
+    };
     idea.kept = None;
     idea.imported = None;
     idea.reserved = None;
@@ -87,7 +93,7 @@ fn kept_parts(state: &State) -> serde_json::Value {
     let ideas: BTreeMap<&IdeaId, Idea> = state
         .ideas
         .iter()
-        .map(|(id, idea)| (id, without_attempt(idea)))
+        .map(|(id, idea)| (id, without_attempt(state, id, idea)))
         .collect();
     serde_json::json!({
         "ideas": ideas,

@@ -246,6 +246,7 @@ pub(super) fn need_words(key: &NeedKey) -> String {
         NeedKey::Baseline { command: None } => "check of the target".to_owned(),
         NeedKey::Paused => "pause".to_owned(),
         NeedKey::Account { account } => format!("account {account}"),
+        NeedKey::Profile { profile } => format!("program of profile {profile}"),
         NeedKey::Conflict { idea } => format!("conflict of {idea}"),
         NeedKey::Review { idea } => format!("approval of {idea}"),
         NeedKey::Merge { idea, .. } => format!("merge of {idea}"),

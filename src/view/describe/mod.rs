@@ -38,12 +38,12 @@ use crate::domain::event::{
     IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationStarted, Mark,
     MergeApproved, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeRejected,
     MergeReleased, MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan,
-    NightEnded, NoticeDelivered, PauseLifted, PauseSet, PhaseChanged, RedirectUndone,
-    ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack,
-    RoomAwaited, RunEnded, RunStarted, SessionBegan, SessionDropped, SettingsLoaded, SignalSeen,
-    StateRepaired, StateRestored, TargetRewritten, TargetSeen, TargetSettled, TaskSet,
-    UndoRecorded, UsageSeen, VerifyDoubted, VerifyPassed, VerifyReady, VerifyStarted,
-    WarningCleared, WarningRaised, WorkRescued, WorktreeReady,
+    NightEnded, NoticeDelivered, PauseLifted, PauseSet, PhaseChanged, ProfileFreed, ProfileHeld,
+    ProfileTried, RedirectUndone, ResolverFailed, RollbackAbandoned, RollbackBegun,
+    RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SessionBegan,
+    SessionDropped, SettingsLoaded, SignalSeen, StateRepaired, StateRestored, TargetRewritten,
+    TargetSeen, TargetSettled, TaskSet, UndoRecorded, UsageSeen, VerifyDoubted, VerifyPassed,
+    VerifyReady, VerifyStarted, WarningCleared, WarningRaised, WorkRescued, WorktreeReady,
 };
 use crate::domain::state::Task;
 use crate::view::names;
@@ -255,6 +255,15 @@ fn describe_event(event: &Event) -> String {
         }
         Event::AccountFreed(AccountFreed { account }) => {
             format!("account {account} is in use again")
+        }
+        Event::ProfileHeld(ProfileHeld { profile, hold }) => {
+            format!("the program of profile {profile} {}", usage::hold(hold))
+        }
+        Event::ProfileTried(ProfileTried { profile, run }) => {
+            format!("run {run} tries profile {profile} again")
+        }
+        Event::ProfileFreed(ProfileFreed { profile }) => {
+            format!("profile {profile} is in use again")
         }
         Event::BudgetReached(BudgetReached { day, .. }) => {
             format!("daily budget of {day} used up")

@@ -260,6 +260,7 @@ fn names(event: &Event) -> Names<'_> {
         Event::SetupPassed(it) => of_tree(Names::default(), &it.tree),
         Event::RunEnded(it) => Names::run(&it.run),
         Event::AccountTried(it) => Names::run(&it.run),
+        Event::ProfileTried(it) => Names::run(&it.run),
         Event::HookStarted(it) => Names {
             run: Some(&it.run),
             ..Names::about(it.about)
@@ -302,6 +303,8 @@ fn names(event: &Event) -> Names<'_> {
         | Event::BaselineDoubted(_)
         | Event::AccountHeld(_)
         | Event::AccountFreed(_)
+        | Event::ProfileHeld(_)
+        | Event::ProfileFreed(_)
         | Event::BudgetReached(_)
         | Event::CheckpointMade(_)
         | Event::CheckpointDeleted(_)
@@ -378,7 +381,8 @@ fn need_names(key: &NeedKey) -> Names<'_> {
         NeedKey::Rewritten { .. }
         | NeedKey::Baseline { .. }
         | NeedKey::Paused
-        | NeedKey::Account { .. } => Names::default(),
+        | NeedKey::Account { .. }
+        | NeedKey::Profile { .. } => Names::default(),
     }
 }
 

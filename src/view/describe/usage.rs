@@ -20,6 +20,8 @@ pub(super) fn hold(hold: &Hold) -> String {
         HoldKind::Limit => "has reached its limit",
         HoldKind::Overloaded => "gets no answer from its provider",
         HoldKind::Login => "is not logged in",
+        HoldKind::Credit => "has no credit left or has reached its spending cap",
+        HoldKind::Profile => "cannot begin",
     };
     let next = match hold.until {
         Some(until) => format!("swarm tries again {}", point::until(until, hold.since)),
@@ -32,6 +34,7 @@ pub(super) fn hold(hold: &Hold) -> String {
 pub(super) fn excuse(excuse: Excuse) -> &'static str {
     match excuse {
         Excuse::Account => "its account is on hold",
+        Excuse::Profile => "its program cannot begin",
         Excuse::Cut => "it was interrupted",
         Excuse::Idle => "it was silent for too long",
         Excuse::Session => "its conversation could not be resumed",

@@ -111,6 +111,9 @@ fn mark<'e>(event: &'e Event, spans: &Spans) -> Option<Found<'e>> {
     if let Event::AccountHeld(held) = event {
         return Some((MarkKind::Limit, None, Some(held.account.as_str())));
     }
+    if let Event::ProfileHeld(held) = event {
+        return Some((MarkKind::Limit, None, Some(held.profile.as_str())));
+    }
     if let Event::BudgetReached(_) = event {
         return Some((MarkKind::Limit, None, Some("the daily budget")));
     }

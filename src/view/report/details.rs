@@ -74,9 +74,19 @@ pub fn bumps(state: &State, since: Option<Timestamp>) -> Vec<Bump> {
         idea: None,
         text: format!("the account {account} waits: {}", hold.message),
     });
+    let profiles = state.profiles.iter().map(|(profile, hold)| Bump {
+        at: hold.since,
+        kind: BumpKind::Account,
+        idea: None,
+        text: format!(
+            "the program of profile {profile} cannot begin: {}",
+            hold.message
+        ),
+    });
     let mut all: Vec<Bump> = ended
         .chain(rollbacks)
         .chain(accounts)
+        .chain(profiles)
         .chain(of_merges(state))
         .filter(|bump| since.is_none_or(|since| bump.at >= since))
         .collect();

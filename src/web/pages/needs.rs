@@ -70,7 +70,10 @@ pub fn items_of(state: &State, id: &IdeaId) -> Vec<Item> {
 /// What the form of an item is about, see [`shown`].
 fn shown_by(state: &State, key: &NeedKey) -> String {
     match key {
-        NeedKey::Baseline { .. } | NeedKey::Paused | NeedKey::Account { .. } => shown::pause(state),
+        NeedKey::Baseline { .. }
+        | NeedKey::Paused
+        | NeedKey::Account { .. }
+        | NeedKey::Profile { .. } => shown::pause(state),
         NeedKey::Question { agent } => {
             let question = shown::question(state, agent);
             question.map_or_else(String::new, |(run, _)| run.to_string())
@@ -101,6 +104,7 @@ fn since(state: &State, key: &NeedKey, id: &IdeaId) -> Option<Timestamp> {
         | NeedKey::Baseline { .. }
         | NeedKey::Paused
         | NeedKey::Account { .. }
+        | NeedKey::Profile { .. }
         | NeedKey::Question { .. }
         | NeedKey::WaitsInVain { .. } => None,
     }
@@ -143,6 +147,7 @@ fn name(key: &NeedKey) -> String {
                 account.chars().map(safe).collect::<String>()
             )
         }
+        NeedKey::Profile { profile } => format!("need-profile-{profile}"),
         NeedKey::Question { agent } => format!("need-question-{agent}"),
         NeedKey::Conflict { idea } => format!("need-conflict-{idea}"),
         NeedKey::Review { idea } => format!("need-review-{idea}"),
@@ -197,6 +202,7 @@ fn heading(key: &NeedKey) -> (&'static str, &'static str) {
         NeedKey::Baseline { .. } => ("warn", "The target does not pass its own checks"),
         NeedKey::Paused => ("pause", "The swarm is paused"),
         NeedKey::Account { .. } => ("clock", "An account needs you"),
+        NeedKey::Profile { .. } => ("clock", "An agent's program cannot begin"),
         NeedKey::Question { .. } => ("ask", "asks you"),
         NeedKey::Conflict { .. } => ("fork", "has a conflict only you can settle"),
         NeedKey::Review { .. } => ("eye", "is ready to land"),
@@ -214,7 +220,7 @@ fn actions(drawing: &Drawing<'_>, item: &Item) -> Markup {
         NeedKey::Rewritten { .. } => drawing.ask("do/settle-target", "b", &html! { "Decide…" }),
         NeedKey::Baseline { .. } => resume(drawing, item, "Check again"),
         NeedKey::Paused => resume(drawing, item, "Resume"),
-        NeedKey::Account { .. } => resume(drawing, item, "Try again"),
+        NeedKey::Account { .. } | NeedKey::Profile { .. } => resume(drawing, item, "Try again"),
         NeedKey::Question { agent } => html! {
             (question(drawing, item, ("say", agent.as_str()), agent.as_str()))
             a .b.quiet href=(drawing.link(&format!("agents/{agent}"))) { "Open" }

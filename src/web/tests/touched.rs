@@ -55,6 +55,7 @@ const STEPS: &[&str] = &[
     "nightEnded",
     "noticeDelivered",
     "noticeFailed",
+    "profileTried",
     "replayAsked",
     "replayJudged",
     // It counts the tries. What shows, the merge that waits for a person or the agent that goes

@@ -1,14 +1,15 @@
-//! Decides what follows when a model provider is at fault: a limit, an overload, a login, a
-//! conversation that cannot be resumed, an output that is cut off.
+//! Decides what follows when a model provider or an agent's program is at fault: a limit, an
+//! overload, a login, a program that cannot begin, a conversation that cannot be resumed, an output
+//! that is cut off.
 //!
 //! Invariant: such an iteration counts neither as an iteration nor as a failure. Nothing starts on
-//! that account until the wait is over or a person resumes it; then one run tries it first. Waits
-//! grow, and failures that are not the account's fault are limited in number. Called by `outcomes`
-//! and `iterations`.
+//! that account or profile until the wait is over or a person resumes it; then one run tries it
+//! first. Waits grow, and failures that are nobody else's fault are limited in number.
 
 use crate::domain::decide::decision::{Plan, shorten};
 use crate::domain::event::{
-    AccountFreed, AccountHeld, AccountTried, Event, SessionBegan, SessionDropped,
+    AccountFreed, AccountHeld, AccountTried, Event, ProfileFreed, ProfileHeld, ProfileTried,
+    SessionBegan, SessionDropped,
 };
 use crate::domain::ids::{AgentId, ProfileName, RunId};
 use crate::domain::observation::{RunEnd, RunEndKind};
@@ -27,6 +28,10 @@ const OVERLOADED_MAX_MS: i64 = 600_000;
 /// First wait for a limit without a known reset time; it doubles.
 const LIMIT_MS: i64 = 60_000;
 const LIMIT_MAX_MS: i64 = 1_800_000;
+/// Waits for a program that cannot begin, and for credit; the last one repeats.
+const BEGIN_MS: [i64; 4] = [2_000, 10_000, 60_000, 300_000];
+/// Waits after a refused login; the last one repeats.
+const LOGIN_MS: [i64; 4] = [60_000, 300_000, 900_000, 3_600_000];
 /// Added to an announced reset time, since clocks differ.
 const AFTER_RESET_MS: i64 = 2_000;
 /// Latest reset time that is believed.
@@ -41,6 +46,21 @@ const SESSION_FAILURES: u32 = 2;
 /// Most characters of a program's message that a hold repeats.
 const SHOWN: usize = 300;
 
+/// What runs of this profile must wait for, in words.
+pub(crate) fn held(
+    state: &State,
+    settings: &Settings,
+    profile: &ProfileName,
+    now: Timestamp,
+) -> Option<String> {
+    let account = settings.account_of(profile);
+    let in_force = |hold: Option<&Hold>| hold.is_some_and(|hold| state.is_in_force(hold, now));
+    if in_force(state.profiles.get(profile)) {
+        return Some(format!("the profile {profile}"));
+    }
+    in_force(state.accounts.get(account)).then(|| format!("the account {account}"))
+}
+
 /// Whether runs of this profile must wait.
 pub(crate) fn is_held(
     state: &State,
@@ -48,10 +68,10 @@ pub(crate) fn is_held(
     profile: &ProfileName,
     now: Timestamp,
 ) -> bool {
-    state.is_held(settings.account_of(profile), now)
+    held(state, settings, profile, now).is_some()
 }
 
-/// A run starts; if its account was waiting, this run tries it.
+/// A run starts; if its account or profile was waiting, this run tries it.
 pub(crate) fn begins(plan: &mut Plan<'_>, profile: &ProfileName, run: &RunId, settings: &Settings) {
     let account = settings.account_of(profile);
     if plan.state.accounts.contains_key(account) {
@@ -60,25 +80,54 @@ pub(crate) fn begins(plan: &mut Plan<'_>, profile: &ProfileName, run: &RunId, se
             run: run.clone(),
         });
     }
+    if plan.state.profiles.contains_key(profile) {
+        plan.emit(ProfileTried {
+            profile: profile.clone(),
+            run: run.clone(),
+        });
+    }
 }
 
-/// Whether a run that tries an account starts in this plan.
+/// Whether a run that tries an account or a profile starts in this plan.
 pub(crate) fn tries(plan: &Plan<'_>) -> bool {
     let mut events = plan.events.iter();
-    events.any(|event| matches!(event, Event::AccountTried(_)))
+    events.any(|event| matches!(event, Event::AccountTried(_) | Event::ProfileTried(_)))
 }
 
-/// The model answered, so the wait for its account is over.
+/// The model answered, so the wait for its account is over. An answer to any run shows that the
+/// login is accepted and the bill paid.
 pub(crate) fn answered(plan: &mut Plan<'_>, run: &RunId) {
-    let tried = |hold: &Hold| hold.tried_by.as_ref() == Some(run);
-    let accounts = plan.state.accounts.iter();
-    let freed: Vec<String> = accounts
-        .filter(|(_, hold)| tried(hold))
-        .map(|(account, _)| account.clone())
-        .collect();
-    for account in freed {
-        plan.emit(AccountFreed { account });
+    let state = plan.state;
+    let settings = state.settings.as_deref();
+    let profile = state.profile_of_run(run);
+    let own = settings
+        .zip(profile)
+        .map(|(all, profile)| all.account_of(profile));
+    for (account, hold) in &state.accounts {
+        let pays = matches!(hold.kind, HoldKind::Login | HoldKind::Credit);
+        if is_tried_by(hold, run) || (pays && own == Some(account)) {
+            plan.emit(AccountFreed {
+                account: account.clone(),
+            });
+        }
     }
+    began(plan, run);
+}
+
+/// The program began its work, so the wait for its profile is over.
+pub(super) fn began(plan: &mut Plan<'_>, run: &RunId) {
+    for (profile, hold) in &plan.state.profiles {
+        let known = |event: &Event| matches!(event, Event::ProfileFreed(freed) if freed.profile == *profile);
+        if is_tried_by(hold, run) && !plan.events.iter().any(known) {
+            plan.emit(ProfileFreed {
+                profile: profile.clone(),
+            });
+        }
+    }
+}
+
+fn is_tried_by(hold: &Hold, run: &RunId) -> bool {
+    hold.tried_by.as_ref() == Some(run)
 }
 
 /// Lifts holds, at a person's request or a new start.
@@ -87,6 +136,13 @@ pub(crate) fn free(plan: &mut Plan<'_>, which: impl Fn(&Hold) -> bool) {
         if which(hold) {
             plan.emit(AccountFreed {
                 account: account.clone(),
+            });
+        }
+    }
+    for (profile, hold) in &plan.state.profiles {
+        if which(hold) {
+            plan.emit(ProfileFreed {
+                profile: profile.clone(),
             });
         }
     }
@@ -181,9 +237,16 @@ pub(crate) fn judge(
     attempt: &Attempt,
     end: &RunEnd,
 ) -> Judged {
+    if let Some(settings) = plan.state.settings.as_deref()
+        && end.never_began(attempt.head.as_ref())
+    {
+        cannot_begin(plan, settings, settings.profile_of(attempt), end);
+        plan.excuse(agent, Excuse::Profile, None);
+        return Judged::Excused;
+    }
     // Some programs wait for their provider in silence.
     let silent = end.how == RunEndKind::Idle;
-    let waited = silent && end.verdict.as_ref().is_some_and(Verdict::is_of_account);
+    let waited = silent && end.verdict.as_ref().is_some_and(Verdict::is_of_provider);
     if silent && !waited {
         return cut(plan, agent, attempt, Excuse::Idle);
     }
@@ -199,7 +262,7 @@ pub(crate) fn judge(
         Verdict::Failed { cause, message } => (cause, message),
     };
     match cause {
-        Cause::Limit { .. } | Cause::Overloaded | Cause::Login => {
+        Cause::Limit { .. } | Cause::Overloaded | Cause::Login | Cause::Credit | Cause::Profile => {
             hold_if_at_fault(plan, settings, settings.profile_of(attempt), cause, message);
         }
         Cause::Session => {
@@ -213,17 +276,30 @@ pub(crate) fn judge(
         }
         Cause::Other => return by_itself(agent, message),
     }
-    plan.excuse(agent, Excuse::Account, None);
+    let excuse = match cause {
+        Cause::Profile => Excuse::Profile,
+        Cause::Limit { .. }
+        | Cause::Overloaded
+        | Cause::Login
+        | Cause::Credit
+        | Cause::Session
+        | Cause::Other => Excuse::Account,
+    };
+    plan.excuse(agent, excuse, None);
     Judged::Excused
 }
 
-/// Holds the account of a synthesis if its provider is at fault; returns whether it is.
-pub(crate) fn holds_account(
+/// Holds the account or profile of a run without an idea if that is at fault; returns whether it is.
+pub(crate) fn holds_if_at_fault(
     plan: &mut Plan<'_>,
     settings: &Settings,
     profile: &ProfileName,
     end: &RunEnd,
 ) -> bool {
+    if end.never_began(None) {
+        cannot_begin(plan, settings, profile, end);
+        return true;
+    }
     match &end.verdict {
         Some(Verdict::Failed { cause, message }) => {
             hold_if_at_fault(plan, settings, profile, cause, message)
@@ -232,7 +308,7 @@ pub(crate) fn holds_account(
     }
 }
 
-/// Holds the profile's account if that is at fault; returns whether it is.
+/// Holds the profile or its account if that is at fault; returns whether it is.
 fn hold_if_at_fault(
     plan: &mut Plan<'_>,
     settings: &Settings,
@@ -243,7 +319,9 @@ fn hold_if_at_fault(
     match cause {
         Cause::Limit { until } => limit(plan, settings, profile, *until, message),
         Cause::Overloaded => overloaded(plan, settings, profile, message),
-        Cause::Login => login(plan, settings, profile, message),
+        Cause::Login => in_steps(plan, settings, profile, HoldKind::Login, message),
+        Cause::Credit => in_steps(plan, settings, profile, HoldKind::Credit, message),
+        Cause::Profile => in_steps(plan, settings, profile, HoldKind::Profile, message),
         Cause::Session | Cause::Other => return false,
     }
     true
@@ -261,7 +339,9 @@ fn cut(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, why: Excuse) -> 
     if attempt.cut + 1 >= CUTS {
         let how = match why {
             Excuse::Idle => "wrote nothing for agents.idleMinutes",
-            Excuse::Account | Excuse::Cut | Excuse::Session => "ended before it was finished",
+            Excuse::Account | Excuse::Profile | Excuse::Cut | Excuse::Session => {
+                "ended before it was finished"
+            }
         };
         return Judged::Failed(format!(
             "the agent {how}, {CUTS} times in a row; its output: swarm agent logs {agent}"
@@ -295,8 +375,18 @@ fn hold(
     until: impl Fn(&str, u32) -> Option<Timestamp>,
     message: &str,
 ) {
-    let name = settings.account_of(profile);
-    let known = plan.state.accounts.get(name);
+    let of_profile = kind == HoldKind::Profile;
+    let account = settings.account_of(profile);
+    let name = if of_profile {
+        profile.as_str()
+    } else {
+        account
+    };
+    let known = if of_profile {
+        plan.state.profiles.get(profile)
+    } else {
+        plan.state.accounts.get(account)
+    };
     let before = known.filter(|known| known.kind == kind);
     let lasts = known.is_some_and(|known| known.lasts(plan.now));
     // Runs that were already running met the same problem: that does not count again.
@@ -308,17 +398,20 @@ fn hold(
         return;
     }
     let shown: String = message.chars().take(SHOWN).collect();
-    plan.emit(AccountHeld {
-        account: name.to_owned(),
-        hold: Hold {
-            kind,
-            until,
-            since: known.map_or(plan.now, |known| known.since),
-            times,
-            message: shown,
-            tried_by: None,
-        },
-    });
+    let hold = Hold {
+        kind,
+        until,
+        since: known.map_or(plan.now, |known| known.since),
+        times,
+        message: shown,
+        tried_by: None,
+    };
+    if of_profile {
+        let profile = profile.clone();
+        return plan.emit(ProfileHeld { profile, hold });
+    }
+    let account = account.to_owned();
+    plan.emit(AccountHeld { account, hold });
 }
 
 /// Whether `this` time is after `other`; `None` means when a person resumes, which is last.
@@ -369,15 +462,39 @@ fn overloaded(plan: &mut Plan<'_>, settings: &Settings, profile: &ProfileName, m
     );
 }
 
-fn login(plan: &mut Plan<'_>, settings: &Settings, profile: &ProfileName, message: &str) {
-    hold(
-        plan,
-        settings,
-        profile,
-        HoldKind::Login,
-        |_, _| None,
-        message,
-    );
+/// Holds for what a person usually has to mend, but may be over by itself.
+fn in_steps(
+    plan: &mut Plan<'_>,
+    settings: &Settings,
+    profile: &ProfileName,
+    kind: HoldKind,
+    message: &str,
+) {
+    let now = plan.now;
+    let steps = if kind == HoldKind::Login {
+        LOGIN_MS
+    } else {
+        BEGIN_MS
+    };
+    let until = |_: &str, times: u32| {
+        let step = usize::try_from(times)
+            .unwrap_or(usize::MAX)
+            .min(steps.len());
+        Some(now.plus_millis(steps[step - 1]))
+    };
+    hold(plan, settings, profile, kind, until, message);
+}
+
+/// Holds a profile whose program never began, and says what is missing.
+fn cannot_begin(plan: &mut Plan<'_>, settings: &Settings, profile: &ProfileName, end: &RunEnd) {
+    let said = end.verdict.as_ref().and_then(Verdict::message);
+    let said = said.or(end.last_words.as_deref());
+    let message = match (&end.how, said) {
+        (RunEndKind::NotStarted { message }, _) => message.clone(),
+        (how, Some(said)) => format!("{said} ({how})"),
+        (how, None) => format!("its command cannot be executed ({how})"),
+    };
+    in_steps(plan, settings, profile, HoldKind::Profile, &message);
 }
 
 /// After two failures in a row a new conversation starts.

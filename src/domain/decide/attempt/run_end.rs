@@ -14,7 +14,7 @@ use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::outcome::Failure;
 use crate::domain::state::State;
 use crate::domain::usage::Counted;
-use crate::domain::verdict::Verdict;
+use crate::domain::verdict::{Cause, Verdict};
 
 /// Whether a run was asked to stop, so that its end says nothing about it. At system shutdown every
 /// process gets the signal at once, not only through the daemon.
@@ -89,9 +89,36 @@ pub(crate) fn iteration_ended(
         }
     }
     let end = provider::billed(plan.state, agent, run_end(outcome));
+    frees_profile(plan, run, &end);
     let end = ended_as(plan, run, end);
     unpriced::ended(plan, agent, &end);
     end
+}
+
+/// A program that has ended in any other way than at its launch has begun. This, too, comes before
+/// the end.
+fn frees_profile(plan: &mut Plan<'_>, run: &RunId, end: &RunEnd) {
+    let ended = match end.how {
+        RunEndKind::Exited { .. }
+        | RunEndKind::TimedOut
+        | RunEndKind::Idle
+        | RunEndKind::OutputLimit => true,
+        RunEndKind::Signalled { .. }
+        | RunEndKind::Stopped
+        | RunEndKind::LeaseExpired
+        | RunEndKind::NotStarted { .. }
+        | RunEndKind::Lost => false,
+    };
+    let refused = matches!(
+        end.verdict,
+        Some(Verdict::Failed {
+            cause: Cause::Profile,
+            ..
+        })
+    );
+    if ended && !refused && !end.never_began(end.head.as_ref()) {
+        provider::began(plan, run);
+    }
 }
 
 /// [`run_ended`] for an agent's run that belongs to no attempt, with its usage: each is a
@@ -106,6 +133,7 @@ pub(crate) fn lone_run_ended(
     if counts(&end) && is_complete(&end) {
         provider::answered(plan, run);
     }
+    frees_profile(plan, run, &end);
     if let (Some(usage), Some(settings)) = (&end.usage, plan.state.settings.as_deref()) {
         end.bill = Some(usage.bill(Counted::default(), &settings.prices));
     }

@@ -76,9 +76,8 @@ pub(in crate::domain::decide) fn begin_asked(
         return Err(later(&format!("{run} is under way"), None));
     }
     require_running(plan, WHAT)?;
-    if provider::is_held(state, settings, profile, plan.now) {
-        let account = settings.account_of(profile);
-        return Err(later(&format!("the account {account} has to wait"), None));
+    if let Some(held) = provider::held(state, settings, profile, plan.now) {
+        return Err(later(&format!("{held} has to wait"), None));
     }
     if !has_unread(state) {
         let see = "see what is known: swarm memory board";
@@ -164,7 +163,7 @@ pub(in crate::domain::decide) fn over(
     } else {
         !well && is_asked_to_end(plan.state, run.id, &end.how)
     };
-    if stopped || provider::holds_account(plan, settings, run.profile, &end) {
+    if stopped || provider::holds_if_at_fault(plan, settings, run.profile, &end) {
         return;
     }
     if well {

@@ -55,9 +55,8 @@ pub(in crate::domain::decide) fn ask(
         return Err(not_now(WHAT, &why, Some(&see)));
     }
     require_running(plan, WHAT)?;
-    if provider::is_held(state, settings, asked.profile, plan.now) {
-        let account = settings.account_of(asked.profile);
-        let why = format!("the account {account} has to wait");
+    if let Some(held) = provider::held(state, settings, asked.profile, plan.now) {
+        let why = format!("{held} has to wait");
         return Err(not_now(WHAT, &why, None));
     }
     let run = plan.run_id(&format!("{REPLAY_OWNER}-run"));
@@ -118,7 +117,7 @@ pub(in crate::domain::decide) fn over(
     if let Some(fault) = outcome.as_ref().err().and_then(nobodys_fault) {
         return hold_for(plan, fault);
     }
-    provider::holds_account(plan, settings, profile, &end);
+    provider::holds_if_at_fault(plan, settings, profile, &end);
 }
 
 /// Requests the comparison once the run is over.

@@ -284,9 +284,10 @@ pub(super) fn count_lost(lost: &mut u32, end: &RunEnd) {
 }
 
 fn end_iteration(attempt: &mut Attempt, at: Timestamp, end: &RunEnd) {
+    let never_began = end.never_began(attempt.head.as_ref());
     // The idea's time excludes a resolver's time, and time in which a program waited for its
     // provider.
-    let waited = end.verdict.as_ref().is_some_and(Verdict::is_of_account);
+    let waited = end.verdict.as_ref().is_some_and(Verdict::is_of_provider);
     if attempt.task == Task::Work && !waited {
         attempt.spent_ms = attempt.spent_ms.saturating_add(end.duration_ms);
     }
@@ -302,7 +303,7 @@ fn end_iteration(attempt: &mut Attempt, at: Timestamp, end: &RunEnd) {
     }
     let told = std::mem::take(&mut attempt.told);
     // Messages in a prompt that the provider refused were not delivered.
-    let refused = matches!(end.verdict, Some(Verdict::Failed { .. }));
+    let refused = never_began || matches!(end.verdict, Some(Verdict::Failed { .. }));
     let delivered = !refused
         && matches!(
             end.how,
