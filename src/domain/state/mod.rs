@@ -46,6 +46,7 @@ use crate::domain::state::undo::UndoStack;
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
 
+pub use attempt::prompt_cause;
 pub use attempt::{Attempt, AttemptEnd, EndedAttempt, Ending, Feedback, ReviewComment, Said, Task};
 pub use idea::{Audit, Idea, IdeaStatus, Kept, LANDED};
 pub use merge_entry::{Conflict, MergeEntry, Verified, Waits};
