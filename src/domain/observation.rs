@@ -9,7 +9,7 @@ use super::event::{ReadCounts, ShownItem};
 use super::ids::{EffectId, Oid, RunId};
 use super::outcome::{Failure, Outcome};
 use super::session::SessionId;
-use super::signal::Signal;
+use super::signal::{Signal, SignalKind};
 use super::state::Counters;
 use super::time::Timestamp;
 use super::usage::{Bill, Usage};
@@ -233,6 +233,9 @@ pub struct RunEnd {
     /// Its conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
+    /// After an iteration: the last final signal that the agent mentioned within a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mentioned: Option<SignalKind>,
     /// Usage of this run alone; set by `decide`, not observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bill: Option<Bill>,
@@ -255,6 +258,7 @@ impl RunEnd {
             verdict: None,
             usage: None,
             session: None,
+            mentioned: None,
             bill: None,
         }
     }

@@ -5,6 +5,7 @@
 //! so an agent that repeats a line of the prompt sends no signal (see [`crate::domain::signal`]).
 
 mod brief;
+mod cause;
 mod changed_files;
 mod conflict;
 mod instructions;
@@ -15,7 +16,9 @@ use std::fmt::Write;
 use super::recovery_context::RecoveryContext;
 use super::text::{fenced, head, one_line, plain, tail};
 use crate::domain::signal::shield;
+use crate::domain::state::prompt_cause::PromptCause;
 pub use brief::{BRIEF_HEADING, Brief, Known, MOVED_HEADING};
+pub use cause::CONTINUE_HEADING;
 pub use changed_files::CHANGED_HEADING;
 pub use instructions::instructions;
 
@@ -34,6 +37,8 @@ pub const CONFLICT_HEADING: &str = "## A merge conflict to resolve";
 /// Everything that goes into a prompt. Empty texts have no section.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PromptInput {
+    /// Why the agent gets the prompt.
+    pub cause: PromptCause,
     /// Id of the idea.
     pub idea_id: String,
     /// Text of the idea.
@@ -130,6 +135,7 @@ mod budget {
 /// Builds the prompt for the first iteration of a conversation.
 pub fn build(input: &PromptInput) -> String {
     let sections = [
+        cause::section(input),
         how_to_work(input),
         shared_rules(&input.shared_rules),
         role(input),
@@ -241,15 +247,19 @@ fn go_on(input: &PromptInput, is_changed: bool) -> String {
         "The signals are the same as before: when the idea is finished and committed, give the \
         signal `<swarm>COMPLETE</swarm>` once, at the very end.\n"
     };
-    let changed = if is_changed {
+    let cause = match &input.cause {
+        PromptCause::Unfinished if is_changed => &PromptCause::RulesChanged,
+        cause => cause,
+    };
+    let first = cause::first_sentence(input, cause);
+    let changed = if is_changed && *cause != PromptCause::RulesChanged {
         " The idea or rules below have changed since you last saw them; the new text counts."
     } else {
         ""
     };
     format!(
-        "## Continue\n\nYou were interrupted, or ended without a result. Continue with {task} \
-        (`{}`) in the same worktree. First check its state (`git status`, `git log`), because your \
-        last command may have been cut off.{changed} Branch: `{}`. Attempt {}, iteration \
+        "{CONTINUE_HEADING}\n\n{first} Continue with {task} (`{}`) in the same worktree. First \
+        check its state (`git status`, `git log`).{changed} Branch: `{}`. Attempt {}, iteration \
         {}.\n\n{}{signals}",
         name(&input.idea_id),
         name(&input.branch),

@@ -4,10 +4,11 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::agents::recovery_context::{self, RecoveryContext};
-use crate::domain::signal::{Flaw, Found, Item, Scanner};
+use crate::domain::signal::{Flaw, Found, Item, Scanner, SignalKind};
 
 fn example() -> PromptInput {
     PromptInput {
+        cause: PromptCause::FailedCheck,
         idea_id: "idea-003".into(),
         idea_text: "Add a footer.\n".into(),
         shared_rules: vec![
@@ -90,6 +91,7 @@ fn sections_come_in_order() {
     assert_eq!(
         headings,
         [
+            CONTINUE_HEADING,
             "## How to work here",
             "### What agents here know",
             "### Signals",
@@ -329,4 +331,60 @@ fn files_that_changed_are_named_in_a_conversation_that_goes_on() {
         next.contains("- `99.txt`\n[30 more entries omitted]"),
         "{next}"
     );
+}
+
+#[test]
+fn every_continued_prompt_begins_with_its_own_cause() {
+    let from = "idea-007".parse().unwrap();
+    let causes = [
+        (PromptCause::Unfinished, "ended without a final signal"),
+        (PromptCause::Interrupted, "You were interrupted:"),
+        (PromptCause::Crashed, "crashed"),
+        (PromptCause::Unjudged, "before it could judge your work"),
+        (PromptCause::FailedCheck, "A required command failed"),
+        (
+            PromptCause::Rejected { edited: false },
+            "did not approve it",
+        ),
+        (PromptCause::Rejected { edited: true }, "was edited"),
+        (
+            PromptCause::Answered {
+                question: "which port?".into(),
+            },
+            "A person answered your question",
+        ),
+        (PromptCause::Message, "A person sent you a message"),
+        (PromptCause::Conflict, "Your branch conflicts"),
+        (PromptCause::Redirected { from }, "was done for `idea-007`."),
+        (
+            PromptCause::Mentioned {
+                signal: SignalKind::Complete,
+            },
+            "Your last message mentioned `<swarm>COMPLETE</swarm>` within a sentence",
+        ),
+        (PromptCause::Restored, "imported or restored"),
+    ];
+    for (cause, words) in causes {
+        let interrupted = matches!(cause, PromptCause::Interrupted | PromptCause::Crashed);
+        let input = PromptInput { cause, ..example() };
+        for prompt in [build(&input), build_next(&input)] {
+            let first = prompt.split("(`git status`").next().unwrap();
+            assert!(first.starts_with(CONTINUE_HEADING), "{first}");
+            assert!(first.contains(words), "{first}");
+            assert_eq!(first.contains("interrupted"), interrupted, "{first}");
+            assert_eq!(said_by_repeating(&prompt), []);
+        }
+    }
+    let question = "which port?".into();
+    let input = PromptInput {
+        cause: PromptCause::Answered { question },
+        ..example()
+    };
+    assert!(build_next(&input).contains("You asked:\n\n> which port?\n\n"));
+    let changed = PromptInput {
+        cause: PromptCause::Unfinished,
+        told_before: Some(String::new()),
+        ..example()
+    };
+    assert!(build_next(&changed).contains("The idea or rules have changed since"));
 }

@@ -14,6 +14,7 @@ use crate::daemon::files::paths::Paths;
 use crate::domain::effect::KeptWorktree;
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId, RunId};
 use crate::domain::state::checkpoint::Checkpoint;
+use crate::domain::state::prompt_cause::PromptCause;
 use crate::domain::state::{IdeaStatus, Kept, State, Swarm};
 use crate::domain::time::Timestamp;
 use crate::git::Repo;
@@ -133,6 +134,7 @@ fn kept(paths: &Paths, idea: &IdeaId, target: &str) -> Option<Box<Kept>> {
         last_run: last.map(|(_, run)| run),
         said: Vec::new(),
         taken_from: None,
+        cause: PromptCause::Crashed,
         session: None,
         prompt: None,
     }))

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use crate::agents::stream::{Conclusion, OutputReader, Said, text_of};
 use crate::domain::observation::RunEndKind;
 use crate::domain::session::SessionId;
-use crate::domain::signal::{Found, Item, Scanner, Signal};
+use crate::domain::signal::{Found, Item, Scanner, Signal, SignalKind};
 use crate::domain::usage::Usage;
 use crate::process::{OutputFollower, PIECE};
 
@@ -29,6 +29,7 @@ pub(crate) struct AgentOutputReader {
     scanner: Scanner,
     learnings: usize,
     ignored: usize,
+    mentioned: Option<SignalKind>,
     run: String,
 }
 
@@ -58,6 +59,7 @@ impl AgentOutputReader {
             scanner: Scanner::new(prompt),
             learnings: 0,
             ignored: 0,
+            mentioned: None,
             run: run.to_owned(),
         }
     }
@@ -99,6 +101,11 @@ impl AgentOutputReader {
         self.reader.conclude(end, stderr)
     }
 
+    /// The last final signal that was only mentioned, once all output is read.
+    pub(crate) fn mentioned(&self) -> Option<SignalKind> {
+        self.mentioned
+    }
+
     fn collect(&mut self, found: Vec<Found>, batch: &mut Batch) {
         for Found { offset, item } in found {
             match item {
@@ -112,9 +119,14 @@ impl AgentOutputReader {
                     }
                 }
                 Item::Signal(word) => batch.word = Some((offset, word)),
-                Item::Mentioned(kind) => self.ignore(|run| {
-                    tracing::info!(run, offset, %kind, "signal within a sentence ignored");
-                }),
+                Item::Mentioned(kind) => {
+                    if kind.is_final() {
+                        self.mentioned = Some(kind);
+                    }
+                    self.ignore(|run| {
+                        tracing::info!(run, offset, %kind, "signal within a sentence ignored");
+                    });
+                }
                 Item::Unknown { text } => self.ignore(|run| {
                     tracing::info!(run, offset, %text, "unknown signal ignored");
                 }),

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use tokio::task::spawn_blocking;
 
 use super::end_diagnosis::{self, EndDiagnosis};
+use super::output_reader::AgentOutputReader;
 use super::{follow, launch, recalled_launch, shown_memory};
 use crate::agents::stream::Conclusion;
 use crate::crash;
@@ -118,6 +119,7 @@ async fn carry_out(
     crash::point("run.over");
     report_reading(handle, run, purpose).await;
     let after = launch::after_iteration(context, handle, purpose).await;
+    let mentioned = reader.as_ref().and_then(AgentOutputReader::mentioned);
     let conclusion = match record.zip(reader) {
         Some((record, reader)) => follow::conclude(dir, record, reader, &end.how).await?,
         None => Conclusion::default(),
@@ -132,6 +134,7 @@ async fn carry_out(
         verdict: conclusion.verdict,
         usage: conclusion.usage,
         session: conclusion.session,
+        mentioned,
         ..end
     })
 }

@@ -11,6 +11,7 @@ use crate::domain::event::{
 use crate::domain::hook::Passage;
 use crate::domain::ids::IdeaId;
 use crate::domain::lifecycle::MergePhase;
+use crate::domain::state::prompt_cause::PromptCause;
 use crate::domain::state::setup::VERIFY_TREE;
 use crate::domain::state::{
     Conflict, FailedCheck, IdeaStatus, MergeEntry, ReviewComment, State, Task, Verified,
@@ -146,6 +147,7 @@ pub(super) fn reject(state: &mut State, at: Timestamp, rejected: &MergeRejected)
             text: why.clone(),
             edited: *edited,
         }));
+        attempt.cause = PromptCause::Rejected { edited: *edited };
         attempt.feedback = None;
         attempt.check = FailedCheck::default();
         attempt.without_change = 0;
@@ -254,6 +256,7 @@ pub(super) fn give_back(state: &mut State, at: Timestamp, returned: &MergeReturn
     with_attempt(state, &agent, |attempt| {
         attempt.returns += 1;
         attempt.feedback = Some(feedback.clone());
+        attempt.cause = PromptCause::FailedCheck;
         attempt.task = Task::Work;
         attempt.catch_up = target;
     });

@@ -164,6 +164,14 @@ impl SignalKind {
         Self::LearningGlobal,
     ];
 
+    /// Whether it ends the agent's work for now.
+    pub const fn is_final(self) -> bool {
+        match self {
+            Self::Complete | Self::Blocked | Self::NeedsHuman | Self::Resolved => true,
+            Self::Progress | Self::LearningLocal | Self::LearningGlobal => false,
+        }
+    }
+
     /// Its name in the protocol, such as `NEEDS_HUMAN`.
     pub const fn name(self) -> &'static str {
         match self {

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{Attempt, Feedback, Idea, IdeaStatus, Kept, ReviewComment, State};
 use crate::domain::effect::{KeptWorktree, Saved};
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId, Oid, RunId};
+use crate::domain::state::prompt_cause::PromptCause;
 use crate::domain::time::Timestamp;
 
 /// Why a checkpoint was made.
@@ -100,6 +101,7 @@ impl SavedWork {
             last_run: self.last_run.clone(),
             said: Vec::new(),
             taken_from: None,
+            cause: PromptCause::Restored,
             session: None,
             prompt: None,
         }

@@ -10,6 +10,7 @@ use crate::domain::effect::KeptWorktree;
 use crate::domain::ids::{IdeaId, Oid, ProfileName, RunId};
 use crate::domain::session::Session;
 use crate::domain::state::message::Message;
+use crate::domain::state::prompt_cause::PromptCause;
 use crate::domain::state::redirect::Reserved;
 use crate::domain::state::transfer::agent::ImportedAgent;
 use crate::domain::time::Timestamp;
@@ -197,6 +198,9 @@ pub struct Kept {
     /// commits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_from: Option<IdeaId>,
+    /// Why the next attempt gets its first prompt.
+    #[serde(default, skip_serializing_if = "PromptCause::is_begin")]
+    pub cause: PromptCause,
     /// Its conversation, bound to that worktree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<Box<Session>>,

@@ -49,6 +49,7 @@ use crate::domain::state::undo::UndoStack;
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
 
+pub use attempt::prompt_cause;
 pub use attempt::{
     Attempt, AttemptEnd, EndedAttempt, Ending, FailedCheck, Feedback, ReviewComment, Said, Task,
 };

@@ -9,6 +9,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::message;
+use super::prompt_cause::PromptCause;
 use super::{Attempt, Idea, IdeaStatus, Kept, State};
 use crate::domain::effect::{KeptWorktree, Saved};
 use crate::domain::ids::{AgentId, IdeaId, ProfileName};
@@ -78,6 +79,7 @@ pub fn own_work(agent: &AgentId, attempt: &Attempt, saved: Saved) -> Option<Kept
         last_run: attempt.last_iteration().cloned(),
         said: message::waiting(&attempt.heard),
         taken_from: None,
+        cause: attempt.cause.clone(),
         session: None,
         prompt: None,
     })
@@ -101,6 +103,9 @@ pub fn handed_over(agent: &AgentId, attempt: &Attempt) -> Option<Kept> {
         last_run: None,
         said: Vec::new(),
         taken_from: Some(attempt.idea.clone()),
+        cause: PromptCause::Redirected {
+            from: attempt.idea.clone(),
+        },
         session: attempt.own_session().cloned().map(Box::new),
         prompt: None,
     })

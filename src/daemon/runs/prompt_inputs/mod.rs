@@ -190,6 +190,7 @@ fn from_state(state: &State, agent: &AgentId, attempt: &Attempt) -> Option<(Prom
     };
     let own = state.learnings.iter().filter(own);
     let input = PromptInput {
+        cause: attempt.prompt_cause(),
         idea_id: attempt.idea.to_string(),
         // An edit counts from the next attempt on.
         idea_text: attempt.text.as_ref().unwrap_or(&idea.text).to_string(),

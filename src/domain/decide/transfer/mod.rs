@@ -18,6 +18,7 @@ use crate::domain::ids::{CheckpointName, IdeaId, ProfileName};
 use crate::domain::rejection::Rejection;
 use crate::domain::request::Author;
 use crate::domain::state::checkpoint::unfinished;
+use crate::domain::state::prompt_cause::PromptCause;
 use crate::domain::state::transfer::{ImportIssue, ImportPurpose, ImportedWork};
 use crate::domain::state::{Ending, Kept, State};
 use crate::domain::time::Timestamp;
@@ -118,6 +119,7 @@ fn kept(left: &Kept, work: &ImportedWork) -> Kept {
         worktree: work.saved.kept().worktree,
         session: left.session.clone().filter(|_| work.conversation),
         prompt: work.prompt.clone(),
+        cause: PromptCause::Restored,
         ..left.clone()
     }
 }

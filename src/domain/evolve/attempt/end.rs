@@ -6,6 +6,7 @@ use crate::domain::evolve::idea::{audit, unused, with_idea};
 use crate::domain::evolve::{redirect, undo};
 use crate::domain::ids::AgentId;
 use crate::domain::state::message;
+use crate::domain::state::prompt_cause::PromptCause;
 use crate::domain::state::{
     Attempt, AttemptEnd, EndedAttempt, GaveUp, IdeaStatus, Kept, Owed, Said, State, Swarm,
     UnusedWorktree,
@@ -40,7 +41,7 @@ pub(in crate::domain::evolve) fn end(state: &mut State, at: Timestamp, ended: &A
         redirect::unreserve(state, agent, &attempt);
     }
     if *end == AttemptEnd::Cancelled {
-        let left = keep(agent, attempt.clone(), false);
+        let left = keep(agent, attempt.clone(), *end, "");
         undo::keep_cancelled(state, &attempt.idea, left);
     }
     let handed_over = redirect::hand_over(state, at, agent, &attempt, *end);
@@ -63,7 +64,7 @@ pub(in crate::domain::evolve) fn end(state: &mut State, at: Timestamp, ended: &A
         if handed_over.is_some() {
             idea.kept = handed_over.map(Box::new);
         } else if *keep_worktree {
-            idea.kept = keep(agent, attempt, *end == AttemptEnd::Crashed);
+            idea.kept = keep(agent, attempt, *end, why);
         }
     });
 }
@@ -163,9 +164,28 @@ fn audit_word(end: AttemptEnd) -> &'static str {
     }
 }
 
+/// Why the next attempt gets its first prompt.
+fn cause_after(attempt: &Attempt, end: AttemptEnd, why: &str) -> PromptCause {
+    match end {
+        AttemptEnd::Crashed => PromptCause::Crashed,
+        AttemptEnd::Blocked | AttemptEnd::Failed | AttemptEnd::TimedOut => PromptCause::Retried {
+            end,
+            why: why.to_owned(),
+        },
+        AttemptEnd::Stopped
+        | AttemptEnd::Interrupted
+        | AttemptEnd::Released
+        | AttemptEnd::Redirected
+        | AttemptEnd::Cancelled
+        | AttemptEnd::Merged
+        | AttemptEnd::NothingToMerge => attempt.cause.clone(),
+    }
+}
+
 /// What the attempt leaves for the next. An attempt that never got its worktree passes on what it
 /// was to take over.
-fn keep(agent: &AgentId, attempt: Attempt, crashed: bool) -> Option<Box<Kept>> {
+fn keep(agent: &AgentId, attempt: Attempt, end: AttemptEnd, why: &str) -> Option<Box<Kept>> {
+    let cause = cause_after(&attempt, end, why);
     let last_run = attempt.last_iteration().cloned();
     let session = attempt.own_session().cloned().map(Box::new);
     // Whoever has started no iteration has not used it.
@@ -181,7 +201,7 @@ fn keep(agent: &AgentId, attempt: Attempt, crashed: bool) -> Option<Box<Kept>> {
             branch: attempt.branch,
             base,
             agent: agent.clone(),
-            crashed,
+            crashed: end == AttemptEnd::Crashed,
             saved: None,
         },
         feedback: attempt.feedback,
@@ -190,6 +210,7 @@ fn keep(agent: &AgentId, attempt: Attempt, crashed: bool) -> Option<Box<Kept>> {
         messages: attempt.messages,
         iterations: attempt.iteration,
         taken_from: None,
+        cause,
         session,
         prompt,
     }))

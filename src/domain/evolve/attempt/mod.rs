@@ -15,6 +15,7 @@ use crate::domain::memory::MemoryUse;
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::signal::Signal;
 use crate::domain::state::message::{self, Message};
+use crate::domain::state::prompt_cause::PromptCause;
 use crate::domain::state::setup::failures_after;
 use crate::domain::state::{
     Attempt, Ending, FailedCheck, IdeaStatus, Kept, MergeEntry, Said, State, Task,
@@ -59,6 +60,9 @@ pub(super) fn claim(state: &mut State, at: Timestamp, claimed: &IdeaClaimed) {
         let brought = imported.as_deref();
         let session = brought.and_then(|imported| imported.session(&claimed.profile));
         attempt.session = session.map(Box::new);
+        if attempt.session.is_some() {
+            attempt.cause = PromptCause::Restored;
+        }
     }
     attempt.imported = imported;
     state.agents.insert(agent.clone(), attempt);
@@ -75,6 +79,9 @@ fn begin_attempt(claimed: &IdeaClaimed, kept: Option<Box<Kept>>, at: Timestamp) 
         worktree: claimed.worktree.clone(),
         phase: AttemptPhase::Preparing,
         task: Task::Work,
+        cause: kept
+            .as_ref()
+            .map_or(PromptCause::Begin, |kept| kept.cause.clone()),
         iteration: 0,
         base: None,
         head: None,
@@ -291,6 +298,7 @@ fn end_iteration(attempt: &mut Attempt, at: Timestamp, end: &RunEnd) {
     if attempt.task == Task::Work && !waited {
         attempt.spent_ms = attempt.spent_ms.saturating_add(end.duration_ms);
     }
+    attempt.cause = attempt.cause_after(end);
     attempt.without_change = attempt.without_change_after(end);
     attempt.tree.clone_from(&end.tree);
     let through = !matches!(end.verdict, Some(Verdict::Cut | Verdict::Failed { .. }));
@@ -412,6 +420,7 @@ pub(super) fn fail_gate(state: &mut State, failed: &GateFailed) {
             both.min()
         };
         attempt.feedback = Some(failed.feedback.clone());
+        attempt.cause = PromptCause::FailedCheck;
         attempt.uncharged = None;
     });
 }

@@ -9,6 +9,7 @@ use crate::domain::effect::{KeptWorktree, Saved};
 use crate::domain::ids::{AgentId, Oid, ProfileName};
 use crate::domain::session::{Session, SessionId};
 use crate::domain::state::Kept;
+use crate::domain::state::prompt_cause::PromptCause;
 use crate::domain::usage::Counted;
 
 /// An imported agent.
@@ -116,6 +117,7 @@ impl ImportedAgent {
             last_run: None,
             said: Vec::new(),
             taken_from: None,
+            cause: PromptCause::Restored,
             session: None,
             prompt: None,
         })

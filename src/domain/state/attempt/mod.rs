@@ -3,6 +3,8 @@
 //! Invariant: only [`evolve`](crate::domain::evolve) changes these; JSON names are part of
 //! snapshots.
 
+pub mod prompt_cause;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -16,6 +18,7 @@ use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::session::{Session, SessionId};
 use crate::domain::state::baseline::Uncharged;
 use crate::domain::state::message::Message;
+use crate::domain::state::prompt_cause::PromptCause;
 use crate::domain::state::redirect::Redirect;
 use crate::domain::state::setup::SetupDue;
 use crate::domain::state::transfer::agent::ImportedAgent;
@@ -127,6 +130,9 @@ pub struct Attempt {
     /// State of the `pre-start` hook before its first iteration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pre_start: Option<Passage>,
+    /// Why it gets its next prompt, or got that of the current iteration.
+    #[serde(default, skip_serializing_if = "PromptCause::is_begin")]
+    pub cause: PromptCause,
     /// Last iteration started, from 1.
     pub iteration: u32,
     /// Commit where its branch left the target.
