@@ -342,6 +342,7 @@ impl Maker {
                 head: self.oid()?,
                 committed: false,
                 setup: None,
+                links: vec![],
             }),
             Effect::BuildMerge(effect::BuildMerge { known_target, .. }) => {
                 let first = self.oid()?;

@@ -13,6 +13,7 @@ use crate::domain::evolve::evolve;
 use crate::domain::state::State;
 use crate::journal::repair::read_base_state;
 use crate::journal::{Journal, JournalError, LockError, Record, StartFrom, StateLock, load};
+use crate::plain_file;
 
 /// An open state directory, with its lock held.
 pub struct Store {

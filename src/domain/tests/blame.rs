@@ -100,7 +100,7 @@ fn is_uncharged(s: &Scenario, number: u64) -> bool {
     attempt.phase == AttemptPhase::Gating
         && attempt.iteration == 1
         && attempt.feedback.is_none()
-        && attempt.same_failures == 0
+        && attempt.check.same_failures == 0
 }
 
 fn asks_for_target(s: &Scenario) -> bool {
