@@ -121,6 +121,7 @@ fn swarm(copy: &Copy, kind: &Kind, keep: &KeepIgnored) -> Result<Duration> {
     };
     idea(1)?;
     repo.release_worktree(&Release {
+        reuse: true,
         name: "w01".into(),
         branch: branch(1),
         proof: Proof::Abandoned,

@@ -112,7 +112,8 @@ fn bring_back_log(context: &mut Context) -> Result<(), CliError> {
     let restored = names.map_or(Ok(false), |names| names.restore());
     if restored? {
         context.output.note(
-            "the event log was gone from .swarm/state, as after `git clean -fdx`; swarm put it back",
+            "the event log was gone from .swarm/state, as after `git clean -fdx`; swarm put it \
+            back",
         );
     }
     Ok(())

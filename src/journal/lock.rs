@@ -1,8 +1,8 @@
 //! The lock that allows one daemon a repository; every writer of the state takes it.
 //!
-//! Invariant: the kernel holds the lock on the open file `lock` and releases it when its holder ends
-//! in any way. swarm never unlinks the file, and it lies where no tool of the work tree does, or two
-//! holders could lock two files of one name. The pid in it is for messages only.
+//! Invariant: the kernel holds the lock on the open file `lock` and releases it when its holder
+//! ends in any way. swarm never unlinks the file, and it lies where no tool of the work tree does,
+//! or two holders could lock two files of one name. The pid in it is for messages only.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -39,8 +39,8 @@ pub enum LockError {
 }
 
 impl StateLock {
-    /// Takes the lock in this folder, or fails at once with its holder. Creates the folder (0700) if
-    /// it is missing.
+    /// Takes the lock in this folder, or fails at once with its holder. Creates the folder (0700)
+    /// if it is missing.
     pub fn acquire(folder: &Path) -> Result<Self, LockError> {
         let path = folder.join(LOCK_FILE);
         let failed = |source| LockError::Io {

@@ -430,13 +430,11 @@ fn feedback(feedback: &GateFeedback) -> String {
     if shown.trim().is_empty() {
         section.push_str("It printed nothing.\n");
     } else {
+        let left = left_out(output.len() - shown.len(), "at the start");
+        let shown = fenced(shown);
         add(
             &mut section,
-            format_args!(
-                "The end of its output{}:\n\n{}",
-                left_out(output.len() - shown.len(), "at the start"),
-                fenced(shown)
-            ),
+            format_args!("The end of its output{left}:\n\n{shown}"),
         );
     }
     section.push_str("\nFix what it reports, then finish again.\n");

@@ -63,11 +63,7 @@ pub fn settings(config: &Config, head: &str) -> Result<Settings, BadId> {
         setup: config.worktree.setup.clone(),
         quality_commands: config.quality_commands.clone(),
         quality_timeout_ms: i64::from(config.quality_timeout_minutes) * MINUTE_MS,
-        baseline: match config.checks.baseline {
-            config::Baseline::Require => BaselineMode::Require,
-            config::Baseline::Warn => BaselineMode::Warn,
-            config::Baseline::Off => BaselineMode::Off,
-        },
+        baseline: baseline(config.checks.baseline),
         max_checks: match config.checks.max_parallel {
             config::MaxChecks::Auto(_) => None,
             config::MaxChecks::Number(most) => Some(most),
@@ -98,6 +94,14 @@ pub fn settings(config: &Config, head: &str) -> Result<Settings, BadId> {
         synthesis: synthesis(&config.memory.synthesis)?,
         budget: budget(&config.budget),
     })
+}
+
+fn baseline(configured: config::Baseline) -> BaselineMode {
+    match configured {
+        config::Baseline::Require => BaselineMode::Require,
+        config::Baseline::Warn => BaselineMode::Warn,
+        config::Baseline::Off => BaselineMode::Off,
+    }
 }
 
 fn synthesis(configured: &config::Synthesis) -> Result<SynthesisSettings, BadId> {

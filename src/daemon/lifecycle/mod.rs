@@ -4,7 +4,8 @@
 //! `file_events` reports changes below `.swarm/`; `watcher` acts on them and ends an idle daemon,
 //! and `reload` reloads the configuration. `systemd_notify` reports to the service manager, `heap`
 //! returns memory to the system, `logging` writes the daemon's own log, `port_block` leases the
-//! ports of agents and checks, and `check_environment` tells one environment of checks from another.
+//! ports of agents and checks, and `check_environment` tells one environment of checks from
+//! another.
 
 pub(super) mod check_environment;
 pub mod daemon;

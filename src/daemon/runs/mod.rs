@@ -6,14 +6,11 @@
 //! `recalled_launch` finds that after a restart. `shown_memory` reports what a prompt shows of the
 //! memory.
 //! `follow` waits for the end while `output_reader` parses the output; `end_diagnosis` explains a
-//! failure, and `failure_fingerprint` tells whether it is the same as the last one.
+//! failure.
 //! Invariant: a repeated call gives the same report.
 
 pub(super) mod agent_process;
 pub(super) mod end_diagnosis;
-pub(super) mod failed_tests;
-pub(super) mod failure_fingerprint;
-mod failure_positions;
 pub(super) mod follow;
 pub(super) mod launch;
 pub(super) mod launch_record;

@@ -97,9 +97,9 @@ async fn carry_out(
     let record = match prepared {
         Some(record) => Some(record),
         None => recalled_launch::recall(context, handle, &dir, run, purpose).await?,
-    };
+    }
+    .map(Arc::new);
     shown_memory::report(handle, &dir, run, purpose).await;
-    let record = record.map(Arc::new);
     let launched = launch_if_prepared(context, &dir).await?;
     let followed = follow::follow(handle, run, &dir, launched, record.as_deref());
     let (end, reader) = keep_awake(&dir, followed).await?;

@@ -6,7 +6,7 @@
 //! end. Nothing happens without a running daemon, or before it knows what an earlier one left.
 
 use super::attempt::claim;
-use super::attempt::gate::charge;
+use super::attempt::gate::{charge, start_check};
 use super::attempt::iterations::{begin_iterations, has_another, request_iteration};
 use super::attempt::outcomes::end_asked;
 use super::attempt::stuck::why_to_pause;
@@ -15,8 +15,8 @@ use super::merge::{queue, review};
 use super::{
     attention, baseline, budget, checkpoints, hooks, memory, records, redirect, rollback, setup,
 };
-use crate::domain::effect::{self, Effect, Purpose, SetupTree};
-use crate::domain::event::{Event, GateStarted, MergeQueued, PauseSet, RunEnded};
+use crate::domain::effect::{self, Effect, SetupTree};
+use crate::domain::event::{Event, MergeQueued, PauseSet, RunEnded};
 use crate::domain::ids::{AgentId, RunId};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase, SwarmInput, SwarmPhase};
 use crate::domain::observation::{RunEnd, RunEndKind};
@@ -434,24 +434,8 @@ fn next_gate(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, settings: 
         let agent = agent.clone();
         return setup::start(plan, SetupTree::Worktree { agent }, due, settings);
     }
-    let index = attempt.gate_next;
-    if let Some(command) = settings.quality_commands.get(index) {
-        if !plan.state.has_room_for_check(attempt) {
-            return;
-        }
-        let run = plan.run_id(&format!("{agent}-q{}", index + 1));
-        plan.emit(GateStarted {
-            agent: agent.clone(),
-            index,
-            run: run.clone(),
-        });
-        let purpose = Purpose::Gate {
-            agent: agent.clone(),
-            index,
-            command: command.clone(),
-        };
-        plan.request_run(run, purpose, settings.quality_timeout_ms);
-        return;
+    if let Some(command) = settings.quality_commands.get(attempt.gate_next) {
+        return start_check(plan, agent, attempt, command, settings);
     }
     let Some(head) = &attempt.head else {
         return;

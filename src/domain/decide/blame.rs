@@ -4,8 +4,8 @@
 //! charged only after it has passed elsewhere in a run that began later, so that a database that
 //! is gone or a full table is nobody's fault. While the target fails as well, nothing is charged:
 //! the command runs again when the target passes. Nor is anything charged that failed on a port or
-//! a database of another check. This is the only place that decides it; the gate and the merge queue
-//! ask.
+//! a database of another check. This is the only place that decides it; the gate and the merge
+//! queue ask.
 
 use super::decision::{Plan, shorten};
 use crate::domain::event::BaselineDoubted;

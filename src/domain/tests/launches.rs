@@ -167,7 +167,8 @@ fn people_hear_of_a_program_that_stays_away_and_rest_comes_later() {
     assert_eq!(
         needs(&s),
         [
-            "the program of profile ed cannot begin: the agent's program `claude` is not on PATH. swarm tries again by itself, and no idea is charged"
+            "the program of profile ed cannot begin: the agent's program `claude` is not on PATH. \
+            swarm tries again by itself, and no idea is charged"
         ]
     );
     assert_eq!(view::rest(&s.state), Rest::Busy);
@@ -219,7 +220,8 @@ fn an_account_without_credit_says_so_and_is_tried_again() {
     let needs = attention::needs(&s.state);
     assert_eq!(
         needs[0].message(),
-        "account claude has no credit left or has reached its spending cap: Credit balance is too low"
+        "account claude has no credit left or has reached its spending cap: Credit balance is too \
+        low"
     );
     s.wait_for_deadline();
     assert_eq!(waits(&mut s, &end, 3), [10_000, 60_000, 300_000]);

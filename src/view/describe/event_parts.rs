@@ -10,16 +10,17 @@ use crate::domain::command::TargetChoice;
 use crate::domain::effect::{self, ConflictLevel, Effect, Purpose, SetupTree};
 use crate::domain::event::{
     BaselineFailed, BaselinePassed, BaselineStarted, DaemonStarted, NoticeFailed, SetupPassed,
-    SetupStarted,
+    SetupStarted, TargetRewritten,
 };
 use crate::domain::ids::Oid;
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::observation::{RunEnd, RunEndKind};
-use crate::domain::settings::Mode;
+use crate::domain::settings::{Mode, Settings};
 use crate::domain::signal::Signal;
 use crate::domain::state::baseline::Doubt;
 use crate::domain::state::checkpoint::RollbackStep;
 use crate::domain::state::{Ending, Feedback, IdeaStatus};
+use crate::view::names;
 
 /// The first digits of a commit.
 pub fn short(oid: &Oid) -> &str {
@@ -44,6 +45,25 @@ pub(super) fn in_doubt(doubt: &Doubt) -> String {
         "`{}` failed: {}; it is charged only once the command has passed elsewhere",
         doubt.command, doubt.how
     )
+}
+
+pub(super) fn settings_loaded(settings: &Settings) -> String {
+    format!(
+        "configuration loaded: {}, up to {} agents, work lands on {}",
+        mode(settings.mode),
+        settings.max_parallel,
+        settings.target
+    )
+}
+
+pub(super) fn target_rewritten(rewritten: &TargetRewritten) -> String {
+    let TargetRewritten { from, to, dropped } = rewritten;
+    let lost = match dropped.as_slice() {
+        [] => String::new(),
+        some => format!("; it no longer contains {}", names(some)),
+    };
+    let (from, to) = (short(from), short(to));
+    format!("the target was force-pushed from {from} to {to}{lost}")
 }
 
 pub(super) fn baseline_failed(failed: &BaselineFailed) -> String {

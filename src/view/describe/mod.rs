@@ -41,9 +41,9 @@ use crate::domain::event::{
     NightEnded, NoticeDelivered, PauseLifted, PauseSet, PhaseChanged, ProfileFreed, ProfileHeld,
     ProfileTried, RedirectUndone, ResolverFailed, RollbackAbandoned, RollbackBegun,
     RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SessionBegan,
-    SessionDropped, SettingsLoaded, SignalSeen, StateRepaired, StateRestored, TargetRewritten,
-    TargetSeen, TargetSettled, TaskSet, UndoRecorded, UsageSeen, VerifyDoubted, VerifyPassed,
-    VerifyReady, VerifyStarted, WarningCleared, WarningRaised, WorkRescued, WorktreeReady,
+    SessionDropped, SettingsLoaded, SignalSeen, StateRepaired, StateRestored, TargetSeen,
+    TargetSettled, TaskSet, UndoRecorded, UsageSeen, VerifyDoubted, VerifyPassed, VerifyReady,
+    VerifyStarted, WarningCleared, WarningRaised, WorkRescued, WorktreeReady,
 };
 use crate::domain::state::Task;
 use crate::view::names;
@@ -54,7 +54,8 @@ pub use event_parts::{
 use event_parts::{
     baseline_failed, baseline_passed, baseline_started, because, conflict_level, daemon_started,
     effect_words, ending_words, failed_command, in_doubt, need_words, notice_failed, phase_reason,
-    rollback_step, run_end, setup_passed, setup_started, signal_words, target_choice, veto_words,
+    rollback_step, run_end, settings_loaded, setup_passed, setup_started, signal_words,
+    target_choice, target_rewritten, veto_words,
 };
 pub use waiting::waiting;
 
@@ -81,12 +82,7 @@ fn describe_event(event: &Event) -> String {
         }
         Event::PauseSet(PauseSet { reason, .. }) => pause_reason(reason),
         Event::PauseLifted(PauseLifted {}) => "resumed".into(),
-        Event::SettingsLoaded(SettingsLoaded { settings, .. }) => format!(
-            "configuration loaded: {}, up to {} agents, work lands on {}",
-            mode(settings.mode),
-            settings.max_parallel,
-            settings.target
-        ),
+        Event::SettingsLoaded(SettingsLoaded { settings, .. }) => settings_loaded(settings),
         Event::ModeSet(ModeSet { mode: Some(to) }) => format!("mode set to {}", mode(*to)),
         Event::ModeSet(ModeSet { mode: None }) => "mode follows the configuration again".into(),
         Event::ClockWentBack(ClockWentBack { by_ms }) => {
@@ -98,17 +94,7 @@ fn describe_event(event: &Event) -> String {
         Event::TargetSeen(TargetSeen { branch, commit }) => {
             format!("{branch} is at {}", short(commit))
         }
-        Event::TargetRewritten(TargetRewritten { from, to, dropped }) => {
-            let lost = match dropped.as_slice() {
-                [] => String::new(),
-                some => format!("; it no longer contains {}", names(some)),
-            };
-            format!(
-                "the target was force-pushed from {} to {}{lost}",
-                short(from),
-                short(to)
-            )
-        }
+        Event::TargetRewritten(rewritten) => target_rewritten(rewritten),
         Event::TargetSettled(TargetSettled { choice, to }) => {
             format!(
                 "force-push handled ({}), target at {}",

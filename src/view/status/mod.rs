@@ -202,9 +202,11 @@ pub fn status(state: &State, outside: Outside) -> StatusView {
             used: state.slots_used(),
             max: settings.map_or(0, |settings| settings.max_parallel as usize),
         },
-        ports: runs
-            .then_some(state.swarm.host.port_block)
-            .flatten()
+        ports: state
+            .swarm
+            .host
+            .port_block
+            .filter(|_| runs)
             .map(PortsView::from),
         ideas: count(state),
         ideas_held: state.ideas.open().filter(|(_, idea)| idea.held).count(),

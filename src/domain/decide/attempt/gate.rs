@@ -13,14 +13,41 @@ use crate::domain::decide::environment_faults::broken_commands::{
 };
 use crate::domain::decide::environment_faults::{nobodys_fault, release};
 use crate::domain::decide::setup;
-use crate::domain::effect::SetupTree;
-use crate::domain::event::{GateDoubted, GateExcused, GateFailed, GatePassed};
+use crate::domain::effect::{Purpose, SetupTree};
+use crate::domain::event::{GateDoubted, GateExcused, GateFailed, GatePassed, GateStarted};
 use crate::domain::ids::{AgentId, RunId};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase};
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::outcome::Failure;
+use crate::domain::settings::Settings;
 use crate::domain::state::baseline::Doubt;
 use crate::domain::state::{Attempt, Feedback};
+
+/// Starts the next quality command in the worktree, unless too many checks run.
+pub(crate) fn start_check(
+    plan: &mut Plan<'_>,
+    agent: &AgentId,
+    attempt: &Attempt,
+    command: &str,
+    settings: &Settings,
+) {
+    if !plan.state.has_room_for_check(attempt) {
+        return;
+    }
+    let index = attempt.gate_next;
+    let run = plan.run_id(&format!("{agent}-q{}", index + 1));
+    plan.emit(GateStarted {
+        agent: agent.clone(),
+        index,
+        run: run.clone(),
+    });
+    let purpose = Purpose::Gate {
+        agent: agent.clone(),
+        index,
+        command: command.to_owned(),
+    };
+    plan.request_run(run, purpose, settings.quality_timeout_ms);
+}
 
 /// Handles the end of a quality or setup command in the worktree.
 pub(crate) fn gate_over(

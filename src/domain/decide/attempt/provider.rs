@@ -18,7 +18,6 @@ use crate::domain::settings::Settings;
 use crate::domain::state::provider::{Excuse, Hold, HoldKind};
 use crate::domain::state::{Attempt, State};
 use crate::domain::time::Timestamp;
-use crate::domain::usage::{Bill, Usage};
 use crate::domain::verdict::{Cause, Verdict};
 use crate::domain::warning::WarningKind;
 
@@ -117,11 +116,11 @@ pub(crate) fn answered(plan: &mut Plan<'_>, run: &RunId) {
 /// The program began its work, so the wait for its profile is over.
 pub(super) fn began(plan: &mut Plan<'_>, run: &RunId) {
     for (profile, hold) in &plan.state.profiles {
-        let known = |event: &Event| matches!(event, Event::ProfileFreed(freed) if freed.profile == *profile);
-        if is_tried_by(hold, run) && !plan.events.iter().any(known) {
-            plan.emit(ProfileFreed {
-                profile: profile.clone(),
-            });
+        let freed = Event::ProfileFreed(ProfileFreed {
+            profile: profile.clone(),
+        });
+        if is_tried_by(hold, run) && !plan.events.contains(&freed) {
+            plan.emit(freed);
         }
     }
 }
@@ -177,47 +176,6 @@ pub(crate) fn profile<'a>(
     let run = attempt.run.as_ref();
     let running = run.and_then(|run| state.profile_of_run(run));
     running.unwrap_or_else(|| settings.profile_of(attempt))
-}
-
-/// Adds the run's own usage to its end.
-pub(crate) fn billed(state: &State, agent: &AgentId, end: RunEnd) -> RunEnd {
-    let (Some(attempt), Some(settings)) = (state.agents.get(agent), state.settings.as_deref())
-    else {
-        return end;
-    };
-    // Usage reported during the run counts if its end reports none.
-    if let (None, Some(using)) = (&end.usage, attempt.using.as_deref()) {
-        let partial = true;
-        let bill = Bill { partial, ..*using };
-        return RunEnd {
-            bill: Some(bill),
-            ..end
-        };
-    }
-    if end.verdict.is_none() && end.usage.is_none() {
-        return end;
-    }
-    let usage = end.usage.clone().unwrap_or_default();
-    let bill = bill(state, attempt, settings, end.session.as_ref(), &usage);
-    RunEnd {
-        bill: Some(bill),
-        ..end
-    }
-}
-
-/// Usage of this run alone.
-pub(crate) fn bill(
-    state: &State,
-    attempt: &Attempt,
-    settings: &Settings,
-    session: Option<&SessionId>,
-    usage: &Usage,
-) -> Bill {
-    let before = attempt
-        .session_of(profile(state, settings, attempt))
-        .filter(|known| session.is_none_or(|session| *session == known.id));
-    let before = before.map(|session| session.counted).unwrap_or_default();
-    usage.bill(before, &settings.prices)
 }
 
 /// Verdict on an iteration that ended by itself or in silence.
@@ -289,7 +247,7 @@ pub(crate) fn judge(
     Judged::Excused
 }
 
-/// Holds the account or profile of a run without an idea if that is at fault; returns whether it is.
+/// Holds the account or profile of a run without an idea if that is at fault; returns whether so.
 pub(crate) fn holds_if_at_fault(
     plan: &mut Plan<'_>,
     settings: &Settings,

@@ -4,7 +4,7 @@
 //! Invariant: the recorded end is complete: the run's own usage is in the same event. Called by
 //! `outcomes` and the merge queue.
 
-use super::provider;
+use super::{bill, provider};
 use crate::domain::decide::budget::unpriced;
 use crate::domain::decide::decision::{Plan, shorten};
 use crate::domain::event::RunEnded;
@@ -88,7 +88,7 @@ pub(crate) fn iteration_ended(
             provider::answered(plan, run);
         }
     }
-    let end = provider::billed(plan.state, agent, run_end(outcome));
+    let end = bill::billed(plan.state, agent, run_end(outcome));
     frees_profile(plan, run, &end);
     let end = ended_as(plan, run, end);
     unpriced::ended(plan, agent, &end);

@@ -7,7 +7,7 @@
 
 pub(super) mod unpriced;
 
-use super::attempt::provider;
+use super::attempt::{bill, provider};
 use super::decision::{End, Plan};
 use super::merge::conflict;
 use crate::domain::event::{BudgetReached, PauseSet, UsageSeen};
@@ -244,7 +244,7 @@ pub(super) fn seen(plan: &mut Plan<'_>, run: &RunId, usage: &Usage) {
     let Some((agent, attempt)) = plan.state.agents.iter().find(of_run) else {
         return;
     };
-    let bill = provider::bill(plan.state, attempt, settings, None, usage);
+    let bill = bill::bill(plan.state, attempt, settings, None, usage);
     let profile = provider::profile(plan.state, settings, attempt);
     unpriced::watch(plan, settings, profile, (usage, &bill));
     if attempt.using.as_deref() == Some(&bill) {

@@ -68,6 +68,11 @@ pub(super) fn claim(state: &mut State, at: Timestamp, claimed: &IdeaClaimed) {
     state.agents.insert(agent.clone(), attempt);
 }
 
+/// Why the next prompt is written, as far as an earlier attempt says.
+fn cause_before(kept: Option<&Kept>) -> PromptCause {
+    kept.map_or(PromptCause::Begin, |kept| kept.cause.clone())
+}
+
 /// An attempt at its beginning, with what an earlier one left.
 fn begin_attempt(claimed: &IdeaClaimed, kept: Option<Box<Kept>>, at: Timestamp) -> Attempt {
     Attempt {
@@ -79,9 +84,7 @@ fn begin_attempt(claimed: &IdeaClaimed, kept: Option<Box<Kept>>, at: Timestamp) 
         worktree: claimed.worktree.clone(),
         phase: AttemptPhase::Preparing,
         task: Task::Work,
-        cause: kept
-            .as_ref()
-            .map_or(PromptCause::Begin, |kept| kept.cause.clone()),
+        cause: cause_before(kept.as_deref()),
         iteration: 0,
         base: None,
         head: None,

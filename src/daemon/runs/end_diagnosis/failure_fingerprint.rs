@@ -6,9 +6,9 @@
 //! lines. Everything else counts, above all numbers of tests: where in doubt, two failures are
 //! different, and the agent goes on. Called by `end_diagnosis`.
 
+use super::failure_positions::fold_positions;
 use crate::agents::text;
 use crate::daemon::files::hash::sha256;
-use crate::daemon::runs::failure_positions::fold_positions;
 
 /// Lines at the end of an output that count.
 const LINES: usize = 200;

@@ -1,20 +1,25 @@
-//! Diagnosis of a run's end: whether the disk was full, and what its output says. Called by `run`.
+//! Diagnosis of a run's end: whether the disk was full, and what its output says: `failed_tests`
+//! counts, `failure_fingerprint` tells whether it is the same failure as the last one, wherever in
+//! a file (`failure_positions`). Called by `run`.
 //!
 //! Invariant: never blocks one of the daemon's two worker threads. Truncating the output of a hook
 //! may free gigabytes, and every request would wait for that.
+
+mod failed_tests;
+mod failure_fingerprint;
+mod failure_positions;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use tokio::task::{JoinError, spawn_blocking};
 
-use super::failed_tests;
-use super::failure_fingerprint::fingerprint;
 use super::script::HOOK_OUTPUT_BYTES;
 use crate::agents::text;
 use crate::domain::effect::Purpose;
 use crate::domain::observation::RunEndKind;
 use crate::process::{self, RunDir};
+use failure_fingerprint::fingerprint;
 
 /// Bytes read from the end of an agent's standard error.
 const STDERR_END: usize = 2_048;

@@ -4,6 +4,8 @@
 //! ([`super::validate`]) enforces. A doc comment states the unit, and a default only if the schema
 //! cannot express it: schema and reference page show range and default of their own.
 
+mod worktree;
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
@@ -11,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::hooks::{Hook, HookName, hooks_schema};
 use super::notify::Notify;
+pub use worktree::{KeepIgnored, Worktree};
 
 /// Pattern of a profile name.
 pub const PROFILE_NAME: &str = "^[a-z0-9][a-z0-9-]{0,31}$";
@@ -386,73 +389,6 @@ impl Default for Completion {
             auto_commit: true,
             resume: true,
         }
-    }
-}
-
-/// What swarm puts into the worktrees of agents, and into the one that checks merges.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-pub struct Worktree {
-    /// Commands that set up a worktree, such as `npm ci`. They run in this order through `sh -c`:
-    /// in an agent's worktree before its first iteration, and in the merge worktree before the
-    /// quality commands. `qualityTimeoutMinutes` limits each of them.
-    #[schemars(inner(regex(pattern = NOT_BLANK)))]
-    pub setup: Vec<String>,
-    /// Files that the setup depends on, such as `package-lock.json`, as paths from the root. `*`
-    /// and `?` match within one folder, `**/` matches any folders. The setup runs again in a
-    /// worktree when one of them changes there. Ignored files do not count.
-    #[schemars(inner(regex(pattern = NOT_BLANK)))]
-    pub setup_inputs: Vec<String>,
-    /// Ignored files of your checkout that swarm copies into each worktree, such as `.env`. swarm
-    /// never commits them.
-    #[schemars(inner(regex(pattern = NOT_BLANK)))]
-    pub copy: Vec<String>,
-    /// Environment variables of setup commands, agents, quality commands and `pre-start` hooks, the
-    /// same for a worktree as long as it exists. In a value, `{port}` is the first of 20 ports that
-    /// only this worktree has, `{slot}` its number, and `{db}` a name for a database of its own. A
-    /// profile's `env` overrides them. swarm hides the values wherever it shows its configuration.
-    #[schemars(extend(
-        "propertyNames" = { "pattern": VARIABLE_NAME },
-        "additionalProperties" = { "type": "string", "pattern": NO_NUL },
-    ))]
-    pub env: BTreeMap<String, String>,
-    /// Which ignored files (dependencies, build results) stay for the next idea in a worktree:
-    /// `true` for all, `false` for none, or patterns as in `.gitignore` for those that match.
-    /// Only the target branch's `.gitignore` files count. Merges are checked in a worktree of their
-    /// own, under the same setting.
-    pub keep_ignored: KeepIgnored,
-    /// How many worktrees more than `agents.maxParallel` stay on the disk for the next idea. When
-    /// many ideas wait for a review, each has a worktree; the others go as soon as they are unused.
-    #[schemars(range(max = 1000))]
-    pub keep_idle: u32,
-}
-
-impl Default for Worktree {
-    fn default() -> Self {
-        Self {
-            setup: vec![],
-            setup_inputs: vec![],
-            copy: vec![],
-            keep_ignored: KeepIgnored::default(),
-            keep_idle: 2,
-            env: BTreeMap::new(),
-        }
-    }
-}
-
-/// Which ignored files stay for the next idea in a worktree.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum KeepIgnored {
-    /// All or none.
-    All(bool),
-    /// Those that match one of the patterns.
-    Matching(#[schemars(inner(regex(pattern = NOT_BLANK)))] Vec<String>),
-}
-
-impl Default for KeepIgnored {
-    fn default() -> Self {
-        Self::All(true)
     }
 }
 
