@@ -7,7 +7,8 @@
 //! `read` reads the files and `layers` merges them; `validate` applies the schema of `model`, and
 //! `cross_checks` the rest. `json_positions` locates `errors`. `hooks` and `notify` are parts of
 //! the model, `placeholders` fills in `worktree.env`, `schema` is the published schema, `show`
-//! lists the result, `set` changes a value in a file with `json_edit`, and `init` writes the first files.
+//! lists the result, `set` changes a value in a file with `json_edit`, and `init` writes the first
+//! files.
 
 mod cross_checks;
 mod errors;

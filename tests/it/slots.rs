@@ -1,10 +1,9 @@
 //! Slots: each worktree has a number and ports of its own, and so has each daemon of a machine.
 
-use std::fs;
-
 use serde_json::{Value, json};
 
 use crate::harness::{Daemon, Sandbox};
+use crate::hooks::hook;
 
 /// What the setup, an agent and a check find in their environment.
 const TELL: &str = "echo $SWARM_SLOT $SWARM_PORT_BASE $PORT $DATABASE";
@@ -15,15 +14,14 @@ fn telling() -> Sandbox {
     let sandbox = Sandbox::ready();
     let out = sandbox.path("out");
     let tell = |name: &str| format!("{TELL} >>'{}'", out.join(name).display());
-    let hook = sandbox.path("hook.sh");
-    fs::write(&hook, format!("#!/bin/sh\n{}\n", tell("hook"))).unwrap();
-    sandbox
-        .shell(&format!("chmod +x '{}'", hook.display()))
-        .ok();
+    hook(
+        &sandbox,
+        "pre-start",
+        &format!("#!/bin/sh\n{}\n", tell("hook")),
+    );
     sandbox.configure(&json!({
         "worktree": {"setup": [tell("setup")], "env": {"PORT": "{port}", "DATABASE": "x{slot}"}},
         "qualityCommands": [tell("check")],
-        "hooks": {"pre-start": {"run": hook}},
     }));
     sandbox
 }

@@ -76,8 +76,12 @@ fn an_idea_keeps_its_path_and_its_files_after_every_kind_of_end() {
 
 #[test]
 fn once_the_work_that_waited_for_review_has_landed_no_more_worktrees_stay_than_are_configured() {
-    let sandbox = one_at_a_time(&[]);
-    sandbox.configure(&json!({"worktree": {"keepIdle": 1}, "merge": {"verify": false}}));
+    let sandbox = Sandbox::ready();
+    sandbox.configure(&json!({
+        "agents": {"maxParallel": 1},
+        "worktree": {"keepIdle": 1},
+        "merge": {"verify": false},
+    }));
     let ideas: Vec<String> = (0..4)
         .map(|_| sandbox.idea_with("write $SWARM_IDEA_ID.txt x; say COMPLETE", &["--review"]))
         .collect();

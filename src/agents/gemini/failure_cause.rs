@@ -96,8 +96,9 @@ pub(super) fn at_once(code: Option<i32>, stderr: &str) -> Option<Failure> {
             Cause::Profile,
         ),
     ];
-    let begins = |(words, cause): &(&str, Cause)| {
-        let line = stderr.lines().find(|line| line.starts_with(words))?;
+    // A line may begin with a colour.
+    let says = |(words, cause): &(&str, Cause)| {
+        let line = stderr.lines().find(|line| line.contains(words))?;
         Some(Failure::new(cause.clone(), line))
     };
     let cause = if code == Some(NO_LOGIN) {
@@ -106,7 +107,7 @@ pub(super) fn at_once(code: Option<i32>, stderr: &str) -> Option<Failure> {
         Cause::Other
     };
     let last = || Some(Failure::new(cause, last_line(stderr)?));
-    told.iter().find_map(begins).or_else(last)
+    told.iter().find_map(says).or_else(last)
 }
 
 /// The time that a line of the stream carries; else the present.

@@ -402,12 +402,11 @@ fn taken_over(other: &str) -> String {
 }
 
 fn review(comment: &str) -> String {
-    let comment = plain(comment);
+    let comment = cut(plain(comment).trim(), budget::REVIEW);
     format!(
         "{REVIEW_HEADING}\n\nYou finished the idea and every check passed, but the person who \
-        reviewed your work did not approve it. Their comment:\n\n{}\n\nYour work is still on \
-        your branch. Do what the comment asks, commit, then finish again.\n",
-        cut(comment.trim(), budget::REVIEW)
+        reviewed your work did not approve it. Their comment:\n\n{comment}\n\nYour work is still \
+        on your branch. Do what the comment asks, commit, then finish again.\n"
     )
 }
 

@@ -34,13 +34,13 @@ pub(super) fn end_run(state: &mut State, ended: &RunEnded) {
 
 pub(super) fn doubt_gate(state: &mut State, doubted: &GateDoubted) {
     with_attempt(state, &doubted.agent, |attempt| {
-        attempt.uncharged = Some(Box::new(Uncharged::InDoubt(doubted.doubt.clone())));
+        attempt.check.uncharged = Some(Box::new(Uncharged::InDoubt(doubted.doubt.clone())));
     });
 }
 
 pub(super) fn excuse_gate(state: &mut State, excused: &GateExcused) {
     with_attempt(state, &excused.agent, |attempt| {
-        attempt.uncharged = Some(Box::new(if excused.alone {
+        attempt.check.uncharged = Some(Box::new(if excused.alone {
             Uncharged::Collided
         } else {
             Uncharged::Excused
@@ -67,7 +67,7 @@ pub(super) fn doubt_target(state: &mut State) {
 /// The untouched target fails as well: no work is to blame for what failed meanwhile.
 pub(super) fn excuse_all(state: &mut State) {
     for attempt in state.agents.values_mut() {
-        if let Some(uncharged) = &mut attempt.uncharged {
+        if let Some(uncharged) = &mut attempt.check.uncharged {
             **uncharged = Uncharged::Excused;
         }
     }

@@ -156,14 +156,14 @@ pub enum Uncharged {
 impl Attempt {
     /// The failed check that it is not charged for yet.
     pub fn doubt(&self) -> Option<&Doubt> {
-        match self.uncharged.as_deref()? {
+        match self.check.uncharged.as_deref()? {
             Uncharged::InDoubt(doubt) => Some(doubt),
             Uncharged::Excused | Uncharged::Collided => None,
         }
     }
 
     fn is_excused(&self) -> bool {
-        self.uncharged.as_deref() == Some(&Uncharged::Excused)
+        self.check.uncharged.as_deref() == Some(&Uncharged::Excused)
     }
 }
 

@@ -31,19 +31,19 @@ pub use usage::spent;
 use crate::domain::event::{
     AccountFreed, AccountHeld, AccountTried, ApprovalWithdrawn, AttemptEnded, AttemptMoved,
     BaselineCleared, BaselineDoubted, BaselineReady, BudgetReached, CancelUndone,
-    CheckpointDeleted, CheckpointMade, ClockWentBack, CommandTaken, ConflictLaidOut,
-    ConflictSettled, EffectFinished, EffectRequested, EndingAsked, Event, GateDoubted, GateExcused,
-    GateFailed, GatePassed, GateStarted, HookApproved, HookAsked, HookCutOff, HookFinished,
-    HookOwed, HookStarted, HookTimedOut, IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed,
-    IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationStarted, Mark,
-    MergeApproved, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeRejected,
-    MergeReleased, MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan,
-    NightEnded, NoticeDelivered, PauseLifted, PauseSet, PhaseChanged, ProfileFreed, ProfileHeld,
-    ProfileTried, RedirectUndone, ResolverFailed, RollbackAbandoned, RollbackBegun,
-    RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SessionBegan,
-    SessionDropped, SettingsLoaded, SignalSeen, StateRepaired, StateRestored, TargetSeen,
-    TargetSettled, TaskSet, UndoRecorded, UsageSeen, VerifyDoubted, VerifyPassed, VerifyReady,
-    VerifyStarted, WarningCleared, WarningRaised, WorkRescued, WorktreeReady,
+    CheckpointDeleted, CheckpointMade, CommandTaken, ConflictLaidOut, ConflictSettled,
+    EffectFinished, EffectRequested, EndingAsked, Event, GateDoubted, GateExcused, GateFailed,
+    GatePassed, GateStarted, HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed,
+    HookStarted, HookTimedOut, IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited,
+    IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationStarted, Mark, MergeApproved,
+    MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased,
+    MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan, NightEnded,
+    NoticeDelivered, PauseLifted, PauseSet, PhaseChanged, ProfileFreed, ProfileHeld, ProfileTried,
+    RedirectUndone, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned,
+    RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SessionBegan, SessionDropped,
+    SettingsLoaded, SignalSeen, StateRepaired, StateRestored, TargetSeen, TargetSettled, TaskSet,
+    UndoRecorded, UsageSeen, VerifyDoubted, VerifyPassed, VerifyReady, VerifyStarted,
+    WarningCleared, WarningRaised, WorkRescued, WorktreeReady,
 };
 use crate::domain::state::Task;
 use crate::view::names;
@@ -85,9 +85,7 @@ fn describe_event(event: &Event) -> String {
         Event::SettingsLoaded(SettingsLoaded { settings, .. }) => settings_loaded(settings),
         Event::ModeSet(ModeSet { mode: Some(to) }) => format!("mode set to {}", mode(*to)),
         Event::ModeSet(ModeSet { mode: None }) => "mode follows the configuration again".into(),
-        Event::ClockWentBack(ClockWentBack { by_ms }) => {
-            format!("the clock went back by {by_ms} ms")
-        }
+        Event::ClockWentBack(back) => format!("the clock went back by {} ms", back.by_ms),
         Event::RoomAwaited(RoomAwaited { .. }) => {
             "the disk is full; nothing starts for a few seconds, then swarm tries again".into()
         }

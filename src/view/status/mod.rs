@@ -202,12 +202,7 @@ pub fn status(state: &State, outside: Outside) -> StatusView {
             used: state.slots_used(),
             max: settings.map_or(0, |settings| settings.max_parallel as usize),
         },
-        ports: state
-            .swarm
-            .host
-            .port_block
-            .filter(|_| runs)
-            .map(PortsView::from),
+        ports: ports(state).filter(|_| runs),
         ideas: count(state),
         ideas_held: state.ideas.open().filter(|(_, idea)| idea.held).count(),
         agents: live_agents(state),
@@ -215,8 +210,7 @@ pub fn status(state: &State, outside: Outside) -> StatusView {
         needs_you: if runs {
             needs_you(state)
         } else {
-            let after_a_start = after_a_start(needs_you(state));
-            cut_off(state).into_iter().chain(after_a_start).collect()
+            needs_after_a_start(state)
         },
         warnings: killed
             .map(was_killed)
@@ -229,6 +223,15 @@ pub fn status(state: &State, outside: Outside) -> StatusView {
         used_today: usage::today(state),
         rest: rest(state),
     }
+}
+
+fn ports(state: &State) -> Option<PortsView> {
+    state.swarm.host.port_block.map(PortsView::from)
+}
+
+fn needs_after_a_start(state: &State) -> Vec<NeedsYou> {
+    let after_a_start = after_a_start(needs_you(state));
+    cut_off(state).into_iter().chain(after_a_start).collect()
 }
 
 fn live_agents(state: &State) -> Vec<AgentView> {

@@ -1,10 +1,10 @@
 //! An attempt, from the claim of its idea to the end of its last run.
 //!
 //! `claim` picks the next idea, `iterations` starts runs, `signals` handles what agents say during
-//! them, `run_end` describes how a run ended, `bill` what it used, `outcomes` and, for checks, `gate` decide what
-//! follows from that, `stuck` when more tries would only cost more, and `provider` what follows
-//! when the model provider is at fault: a limit, an overload, a login. Called by `advance` and
-//! `decide`.
+//! them, `run_end` describes how a run ended and `bill` what it used, `outcomes` and, for checks,
+//! `gate` decide what follows from that, `stuck` when more tries would only cost more, and
+//! `provider` what follows when the model provider or the agent's program is at fault. Called by
+//! `advance` and `decide`.
 
 pub(super) mod bill;
 pub(super) mod claim;

@@ -106,7 +106,6 @@ fn begin_attempt(claimed: &IdeaClaimed, kept: Option<Box<Kept>>, at: Timestamp) 
         without_change: 0,
         check: FailedCheck::default(),
         asked: None,
-        uncharged: None,
         pre_start: None,
         returns: 0,
         catch_up: None,
@@ -195,7 +194,7 @@ pub(super) fn start_iteration(state: &mut State, at: Timestamp, started: &Iterat
         attempt.setup = None;
         attempt.gate_next = 0;
         attempt.lost_runs = 0;
-        attempt.uncharged = None;
+        attempt.check.uncharged = None;
         // A person's words are a reason to try again.
         if !attempt.messages.is_empty() {
             attempt.without_change = 0;
@@ -400,7 +399,7 @@ pub(super) fn pass_gate(state: &mut State, passed: &GatePassed) {
     records::pass_gate(state, &passed.agent);
     with_attempt(state, &passed.agent, |attempt| {
         attempt.gate_next = passed.index + 1;
-        attempt.uncharged = None;
+        attempt.check.uncharged = None;
     });
 }
 
@@ -424,7 +423,7 @@ pub(super) fn fail_gate(state: &mut State, failed: &GateFailed) {
         };
         attempt.feedback = Some(failed.feedback.clone());
         attempt.cause = PromptCause::FailedCheck;
-        attempt.uncharged = None;
+        attempt.check.uncharged = None;
     });
 }
 

@@ -212,9 +212,6 @@ pub struct Attempt {
     /// How often it has failed.
     #[serde(default, skip_serializing_if = "FailedCheck::is_nothing")]
     pub check: FailedCheck,
-    /// Its failed check that it is not charged for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub uncharged: Option<Box<Uncharged>>,
     /// Messages from a person that no prompt has carried yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<String>,
@@ -362,7 +359,7 @@ pub struct EndedAttempt {
     pub imported: Option<Box<ImportedAgent>>,
 }
 
-/// Failures of one quality command in a row.
+/// Failures of one command in a row.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct FailedCheck {
@@ -376,6 +373,9 @@ pub struct FailedCheck {
     /// Fewest tests that failed in its output since then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed_tests: Option<u32>,
+    /// Its last failure, as long as the work is not charged for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uncharged: Option<Box<Uncharged>>,
 }
 
 impl FailedCheck {

@@ -66,7 +66,7 @@ impl Checks {
 impl Attempt {
     /// Whether its next quality command runs without another one beside it.
     pub fn checks_alone(&self) -> bool {
-        self.uncharged.as_deref() == Some(&Uncharged::Collided)
+        self.check.uncharged.as_deref() == Some(&Uncharged::Collided)
     }
 }
 

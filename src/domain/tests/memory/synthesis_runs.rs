@@ -182,9 +182,16 @@ fn a_failure_is_a_warning_and_waits_for_the_next_learnings() {
     learn_some(&mut s, 5..=6);
     let why = "the program is missing";
     s.fails_as("synthesis", FailureKind::AgentUnusable, why);
-    assert!(warning(&s).unwrap().contains(why));
+    let held = s
+        .state
+        .profiles
+        .values()
+        .next()
+        .expect("no profile is held");
+    assert!(held.message.contains(why));
     learn_some(&mut s, 7..=8);
     assert_eq!(s.state.synthesis.up_to, 0, "nothing is read yet");
+    s.wait_for_deadline();
     ends(&mut s, RunEnd::new(exit(0)));
     assert_eq!((warning(&s), runs(&s).len()), (None, 4));
     assert_eq!(
