@@ -415,9 +415,11 @@ async fn choose(
         Err(error) => Err(match stopped(&error) {
             Stop::Failed(failure) => {
                 let message = format!("the agent rejects the model `{model}`: {}", failure.message);
-                let cause = match failure.cause {
-                    Cause::Other => Cause::Profile,
-                    cause => cause,
+                let unknown = failure.cause == Cause::Other;
+                let cause = if unknown {
+                    Cause::Profile
+                } else {
+                    failure.cause
                 };
                 Stop::Failed(Failure::new(cause, &message))
             }

@@ -30,10 +30,11 @@ pub(super) fn failure(message: &str, (resumed, answered): (bool, bool), now: &Zo
         .and_then(|error| json::text(error, "message"));
     let plain = plain.unwrap_or_else(|| without_frame(message));
     let status = error.as_ref().and_then(|error| json::number(error, "code"));
-    let cause = match cause(status, plain, resumed, now) {
-        Cause::Session | Cause::Other if !answered && names_unknown_model(plain) => Cause::Profile,
-        cause => cause,
-    };
+    let mut cause = cause(status, plain, resumed, now);
+    let in_doubt = matches!(cause, Cause::Session | Cause::Other);
+    if in_doubt && !answered && names_unknown_model(plain) {
+        cause = Cause::Profile;
+    }
     Failure::new(cause, plain)
 }
 

@@ -150,10 +150,10 @@ impl OpencodeReader {
     /// The last error, where the stream has only its name in the log.
     fn in_the_log(&self, stderr: &str) -> Option<LastWord> {
         let error = log::named(stderr, self.in_log.as_deref()?)?;
-        let cause = match log::cause(error, &self.now()) {
-            Cause::Other if !self.answered && names_unknown_model(error) => Cause::Profile,
-            cause => cause,
-        };
+        let mut cause = log::cause(error, &self.now());
+        if cause == Cause::Other && !self.answered && names_unknown_model(error) {
+            cause = Cause::Profile;
+        }
         let failure = Failure::new(cause, error);
         Some(LastWord::Failed(failure))
     }

@@ -247,9 +247,11 @@ fn go_on(input: &PromptInput, is_changed: bool) -> String {
         "The signals are the same as before: when the idea is finished and committed, give the \
         signal `<swarm>COMPLETE</swarm>` once, at the very end.\n"
     };
-    let cause = match &input.cause {
-        PromptCause::Unfinished if is_changed => &PromptCause::RulesChanged,
-        cause => cause,
+    let only_rules = is_changed && input.cause == PromptCause::Unfinished;
+    let cause = if only_rules {
+        &PromptCause::RulesChanged
+    } else {
+        &input.cause
     };
     let first = cause::first_sentence(input, cause);
     let changed = if is_changed && *cause != PromptCause::RulesChanged {

@@ -16,19 +16,21 @@ use crate::view::describe::Point;
 #[derive(Clone)]
 pub struct Files {
     /// Where they are.
-    pub paths: Paths,
+    pub paths: Box<Paths>,
     past: Option<Past>,
 }
 
 impl Files {
     /// As they are.
-    pub const fn now(paths: Paths) -> Self {
+    pub fn now(paths: Paths) -> Self {
+        let paths = Box::new(paths);
         Self { paths, past: None }
     }
 
     /// As they were at a point.
-    pub const fn then(paths: Paths, past: Past) -> Self {
+    pub fn then(paths: Paths, past: Past) -> Self {
         let past = Some(past);
+        let paths = Box::new(paths);
         Self { paths, past }
     }
 

@@ -67,10 +67,10 @@ pub fn with_access_then<T>(
     mut work: impl FnMut(&mut Access) -> Result<T, CliError>,
 ) -> Result<T, CliError> {
     match past {
-        Some(past) => work(&mut Access::Offline(Files::then(
-            repo.paths(),
-            past.clone(),
-        ))),
+        Some(past) => {
+            let files = Files::then(repo.paths(), past.clone());
+            work(&mut Access::Offline(files))
+        }
         None => with_access(repo, work),
     }
 }

@@ -131,7 +131,9 @@ impl Daemon {
         let asked_for = asked_for(&store.state);
         let asked_for = asked_for.difference(&unasked).copied();
         doubts.extend(loader.check_profiles(&config, &repo, asked_for)?);
-        doubts.iter().for_each(|doubt| tracing::warn!("{doubt}"));
+        for doubt in &doubts {
+            tracing::warn!("{doubt}");
+        }
         trusted_config::keep(&paths, &repo)?;
         let alive =
             process::hold(&paths.lease()).map_err(DaemonError::io("hold .swarm/state/lease"))?;
@@ -312,9 +314,10 @@ fn host(state: &State, config: &Config, ports: Option<&PortBlock>) -> Host {
 /// setup may have written them into a worktree.
 fn lease_ports(state: &State) -> Option<PortBlock> {
     let block = PortBlock::lease(state.swarm.host.port_block);
-    match &block {
-        Some(block) => tracing::info!(first = block.first(), "leased a block of ports"),
-        None => tracing::warn!("every block of ports is leased by another daemon"),
+    if let Some(block) = &block {
+        tracing::info!(first = block.first(), "leased a block of ports");
+    } else {
+        tracing::warn!("every block of ports is leased by another daemon");
     }
     block
 }

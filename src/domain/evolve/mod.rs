@@ -120,8 +120,8 @@ fn fold(state: &mut State, at: Timestamp, event: &Event) {
             state.accounts.remove(&freed.account);
         }
         Event::ProfileHeld(held) => {
-            let (profile, hold) = (held.profile.clone(), held.hold.clone());
-            state.profiles.insert(profile, hold);
+            let profile = held.profile.clone();
+            state.profiles.insert(profile, held.hold.clone());
         }
         Event::ProfileTried(tried) => provider::try_profile(state, tried),
         Event::ProfileFreed(freed) => {

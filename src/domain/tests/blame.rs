@@ -318,7 +318,7 @@ fn a_message_to_the_agent_ends_the_wait() {
         text: "never mind".into(),
     });
     assert_eq!(s.attempt(1).iteration, 2);
-    assert_eq!(s.attempt(1).uncharged, None);
+    assert_eq!(s.attempt(1).check.uncharged, None);
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn the_same_failure_three_times_in_a_row_blocks_the_idea() {
 
 #[test]
 fn another_failure_starts_the_count_again() {
-    let mut s = working(|_| ());
+    let mut s = working(|settings| settings.same_check_failures = 0);
     let unknown = RunEnd {
         fingerprint: None,
         ..failure("a")
@@ -491,21 +491,24 @@ fn a_night_with_a_check_that_cannot_pass_costs_three_iterations_an_idea() {
         check: |_| failure("a"),
     };
     let folded = same.iterations(|_| ());
-    // Output that differs each time cannot be recognised: the old number.
+    // Output that differs each time cannot be recognised: completion.sameCheckFailures ends it.
     let different = Night {
         commits: true,
         check: |time| failure(&time.to_string()),
     };
     let unfolded = different.iterations(|_| ());
-    println!("the same failure: {folded} iterations for 4 ideas; before: {unfolded}");
-    assert_eq!((folded, unfolded), (4 * 3, unlimited));
+    println!("the same failure: {folded} iterations for 4 ideas; another each time: {unfolded}");
+    assert_eq!((folded, unfolded), (4 * 3, 4 * 8));
 
     let idle = Night {
         commits: false,
         ..different
     };
     let on = idle.iterations(|_| ());
-    let off = idle.iterations(|settings| settings.stuck_threshold = 0);
+    let off = idle.iterations(|settings| {
+        settings.stuck_threshold = 0;
+        settings.same_check_failures = 0;
+    });
     println!("nothing changed: {on} iterations for 4 ideas; with stuckThreshold 0: {off}");
     assert_eq!((on, off), (4 * 5, unlimited));
 }

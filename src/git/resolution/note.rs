@@ -49,15 +49,15 @@ pub(crate) struct SavedResolution {
 /// what is missing, then the files; each piece ends with NUL.
 pub(crate) fn write(worktree: &Worktree, note: &Resolution) -> Result<(), GitError> {
     let word = if note.started { "started" } else { "starting" };
-    let none = Oid::ZERO_SHA1;
+    let zeros = Oid::ZERO_SHA1;
     let saved = note.saved.as_ref();
     let mut text = format!(
         "{word} {} {} {} {} {}\0",
         note.target,
-        note.laid_out.unwrap_or(none),
-        saved.map_or(none, |saved| saved.work),
-        saved.map_or(none, |saved| saved.target),
-        saved.and_then(|saved| saved.laid_out).unwrap_or(none),
+        note.laid_out.unwrap_or(zeros),
+        saved.map_or(zeros, |saved| saved.work),
+        saved.map_or(zeros, |saved| saved.target),
+        saved.and_then(|saved| saved.laid_out).unwrap_or(zeros),
     )
     .into_bytes();
     for file in &note.files {

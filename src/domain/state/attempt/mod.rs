@@ -367,8 +367,10 @@ pub struct FailedCheck {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
     /// How often in a row it failed with that output.
+    #[serde(skip_serializing_if = "is_zero")]
     pub same_failures: u32,
     /// How often in a row it failed with any output, since fewer tests failed than before.
+    #[serde(skip_serializing_if = "is_zero")]
     pub failures: u32,
     /// Fewest tests that failed in its output since then.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -103,13 +103,16 @@ impl Attempt {
     /// Why it gets the prompt of its current iteration.
     pub fn prompt_cause(&self) -> PromptCause {
         let told = !self.told.is_empty();
-        match &self.cause {
-            _ if self.task != Task::Work => PromptCause::Conflict,
-            PromptCause::Asked { question } if told => PromptCause::Answered {
-                question: question.clone(),
-            },
-            PromptCause::Unfinished | PromptCause::Unjudged if told => PromptCause::Message,
-            cause => cause.clone(),
+        let unsaid = matches!(self.cause, PromptCause::Unfinished | PromptCause::Unjudged);
+        if self.task != Task::Work {
+            PromptCause::Conflict
+        } else if let (true, PromptCause::Asked { question }) = (told, &self.cause) {
+            let question = question.clone();
+            PromptCause::Answered { question }
+        } else if told && unsaid {
+            PromptCause::Message
+        } else {
+            self.cause.clone()
         }
     }
 
