@@ -88,14 +88,17 @@ fn of_kind(event: &Event) -> Touched {
         // Whether something waits for a person depends on what is under way. A run takes its slot,
         // and its bar begins, when it is asked for.
         Event::EffectRequested(requested) => {
-            let slot = if takes_slot(&requested.effect) {
+            let slot = if takes_slot(&requested.effect) || is_check(&requested.effect) {
                 Touched::AGENTS
             } else {
                 Touched::NOTHING
             };
             Touched::STATUS | Touched::NEEDS | Touched::TIMELINE | slot
         }
-        Event::EffectFinished(_) => Touched::STATUS | Touched::NEEDS | Touched::TIMELINE,
+        // A check that has ended makes room for one that waits in another agent's worktree.
+        Event::EffectFinished(_) => {
+            Touched::STATUS | Touched::NEEDS | Touched::TIMELINE | Touched::AGENTS
+        }
         Event::DaemonStarted(_)
         | Event::RolledBack(_)
         | Event::StateRepaired(_)
@@ -128,8 +131,14 @@ fn of_kind(event: &Event) -> Touched {
         Event::TargetSeen(_) | Event::TargetRewritten(_) => {
             SWARM | Touched::TRAIN | Touched::CHECKPOINTS | Touched::MEMORY
         }
+        // They say how many checks may run at once.
         Event::SettingsLoaded(_) | Event::ModeSet(_) => {
-            SWARM | Touched::SETTINGS | Touched::TRAIN | Touched::COST | Touched::IDEAS
+            SWARM
+                | Touched::SETTINGS
+                | Touched::TRAIN
+                | Touched::COST
+                | Touched::IDEAS
+                | Touched::AGENTS
         }
         // The list of costs says each idea's title.
         Event::IdeaEdited(_) => {
@@ -236,6 +245,11 @@ fn of_kind(event: &Event) -> Touched {
         | Event::ReplayAsked(_)
         | Event::ReplayJudged(_) => SWARM,
     }
+}
+
+/// Whether other checks may have to wait for it.
+fn is_check(effect: &Effect) -> bool {
+    matches!(effect, Effect::Run(run) if run.purpose.is_check())
 }
 
 /// Whether a slot of no agent is used from now on.
