@@ -173,8 +173,8 @@ pub enum AppendError {
     /// under the second name of the file.
     #[error(
         "the event log {} was removed or replaced while the daemon was running (`git clean -fdx` \
-        does that). The next `swarm` command puts back what was removed. If something else stands there \
-        now, restore .swarm/state/ from a backup, or run `swarm doctor` to see your options",
+        does that). The next `swarm` command puts back what was removed. If something else stands \
+        there now, restore .swarm/state/ from a backup, or run `swarm doctor` to see your options",
         path.display()
     )]
     Removed {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use swarm::api::ReloadError;
 use swarm::domain::effect::{self, Effect};
 use swarm::domain::event::{Event, Learned, MergeMoved, MergeQueued, TargetRewritten, TargetSeen};
-use swarm::domain::outcome::{Failure, FailureKind};
+use swarm::domain::observation::{RunEnd, RunEndKind};
 
 use crate::kit::{World, oid, refused, working_agent};
 
@@ -375,15 +375,12 @@ async fn merges_and_ended_agents_have_the_fields_that_are_described() {
     let merges = client.get("merges").await.unwrap();
     assert_eq!(merges[0]["files"], json!(["f"]));
     described.check(&json!({"items": {"$ref": "#/Merge"}}), &merges, "merges");
-    let failed = Failure {
-        kind: FailureKind::AgentUnusable,
-        message: "no such program".into(),
-    };
+    let failed = RunEnd::new(RunEndKind::Exited { code: 1 });
     let fits = |effect: &Effect| {
         matches!(effect, Effect::Run(effect::Run { run: this, .. })
             if *this == run)
     };
-    world.end_effect(fits, Err(failed)).await;
+    world.end_effect(fits, Ok(failed.into())).await;
     let status = client.get("status").await.unwrap();
     assert!(!status["needsYou"].as_array().unwrap().is_empty());
     described.check(&json!({"$ref": "#/Status"}), &status, "status");

@@ -236,25 +236,19 @@ fn has_section(prompt: &str, section: &str) -> bool {
 }
 
 fn go_on(input: &PromptInput, is_changed: bool) -> String {
-    let task = if input.conflict.is_some() {
-        "a merge conflict on the branch of your idea"
+    let (task, signals) = if input.conflict.is_some() {
+        let task = "a merge conflict on the branch of your idea";
+        (task, RESOLVER_SIGNALS)
     } else {
-        "the same idea"
+        let signals = "The signals are the same as before: when the idea is finished and \
+            committed, give the signal `<swarm>COMPLETE</swarm>` once, at the very end.\n";
+        ("the same idea", signals)
     };
-    let signals = if input.conflict.is_some() {
-        RESOLVER_SIGNALS
-    } else {
-        "The signals are the same as before: when the idea is finished and committed, give the \
-        signal `<swarm>COMPLETE</swarm>` once, at the very end.\n"
-    };
+    let rules = PromptCause::RulesChanged;
     let only_rules = is_changed && input.cause == PromptCause::Unfinished;
-    let cause = if only_rules {
-        &PromptCause::RulesChanged
-    } else {
-        &input.cause
-    };
+    let cause = if only_rules { &rules } else { &input.cause };
     let first = cause::first_sentence(input, cause);
-    let changed = if is_changed && *cause != PromptCause::RulesChanged {
+    let changed = if is_changed && *cause != rules {
         " The idea or rules below have changed since you last saw them; the new text counts."
     } else {
         ""

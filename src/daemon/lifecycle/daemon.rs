@@ -131,9 +131,7 @@ impl Daemon {
         let asked_for = asked_for(&store.state);
         let asked_for = asked_for.difference(&unasked).copied();
         doubts.extend(loader.check_profiles(&config, &repo, asked_for)?);
-        for doubt in &doubts {
-            tracing::warn!("{doubt}");
-        }
+        log_doubts(&doubts);
         trusted_config::keep(&paths, &repo)?;
         let alive =
             process::hold(&paths.lease()).map_err(DaemonError::io("hold .swarm/state/lease"))?;
@@ -307,6 +305,12 @@ fn host(state: &State, config: &Config, ports: Option<&PortBlock>) -> Host {
         cores: cores(),
         port_block: ports.map(PortBlock::first),
         environment: Some(check_environment::of_checks(&inherited, config, before)),
+    }
+}
+
+fn log_doubts(doubts: &[String]) {
+    for doubt in doubts {
+        tracing::warn!("{doubt}");
     }
 }
 

@@ -82,15 +82,11 @@ async fn carry_out(
     handle: &Handle,
     effect: &effect::Run,
 ) -> Result<RunEnd, RunError> {
-    let effect::Run {
-        run,
-        purpose,
-        timeout_ms,
-    } = effect;
+    let (run, purpose) = (&effect.run, &effect.purpose);
     let (dir, prepared) = if let Some(dir) = existing(context, run).await? {
         (dir, None)
     } else {
-        let prepared = launch::prepare(context, handle, run, purpose, *timeout_ms).await?;
+        let prepared = launch::prepare(context, handle, run, purpose, effect.timeout_ms).await?;
         crash::point("run.prepared");
         prepared
     };
