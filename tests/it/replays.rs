@@ -20,6 +20,10 @@ fn landed<'s>(sandbox: &'s Sandbox, doing: &str) -> Daemon<'s> {
     sandbox.wait_for("the record", || {
         (!sandbox.logged("iterationRecorded").is_empty()).then_some(())
     });
+    sandbox.wait_for("the idea's branch to be removed", || {
+        let branches = sandbox.git(&["for-each-ref", "refs/heads/agent/"]);
+        branches.trim().is_empty().then_some(())
+    });
     daemon
 }
 
