@@ -46,7 +46,7 @@ pub struct Init {
     /// its history come back.
     #[arg(long, conflicts_with = "new")]
     pub restore: bool,
-    /// Begin anew, without what an earlier swarm in this repository knew.
+    /// Start over, without what an earlier swarm in this repository knew.
     #[arg(long)]
     pub new: bool,
     /// The program and its arguments, for `--agent command` or `--agent acp`.
@@ -106,7 +106,7 @@ fn earlier_log(args: &Init, root: &Path) -> Result<Option<SecondNames>, CliError
             history are kept in the git directory",
         )
         .hint("go on with it: swarm init --restore")
-        .hint("begin anew: swarm init --new")),
+        .hint("start over: swarm init --new")),
         None if args.restore => Err(CliError::refused(
             "there is no earlier swarm in this repository that could be restored",
         )

@@ -379,7 +379,7 @@ fn a_failed_setup_is_charged_once_it_has_passed_on_the_target_and_failed_again()
     s.answer("prepareBaseline", set_up_target());
     assert!(
         s.pending("setup").is_some(),
-        "it runs anew, though it ran there before"
+        "it runs again, though it ran there before"
     );
     s.check(exit(0));
     assert!(is_uncharged(&s, 1));

@@ -1,29 +1,15 @@
 //! Nobody's fault: a program that cannot begin, a refused login, an account without credit.
 
-use super::provider::{accounts, add_for, answers, blamed, over, run_of};
+use super::provider::{accounts, add_for, answers, blamed, over, run_of, working};
 use crate::domain::attention;
 use crate::domain::command::Command;
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::state::IdeaStatus;
 use crate::domain::state::provider::{Hold, HoldKind};
-use crate::domain::testkit::outcomes::prepared;
 use crate::domain::testkit::scenario::exit;
 use crate::domain::testkit::{Scenario, agent, profile};
 use crate::domain::verdict::{Cause, Verdict};
 use crate::view::{self, Rest};
-
-/// So many agents at work.
-fn working(count: usize) -> Scenario {
-    let mut s = Scenario::with(accounts);
-    for _ in 0..count {
-        s.add("do it").well_until("iteration");
-        while s.pending("prepareWorktree").is_some() {
-            s.answer("prepareWorktree", prepared());
-        }
-    }
-    s.quietly();
-    s
-}
 
 fn missing() -> RunEnd {
     RunEnd::new(RunEndKind::NotStarted {

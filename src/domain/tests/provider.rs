@@ -71,7 +71,7 @@ pub(super) fn add_for(s: &mut Scenario, text: &str, name: &str) {
 }
 
 /// So many agents at work.
-fn working(count: usize) -> Scenario {
+pub(super) fn working(count: usize) -> Scenario {
     let mut s = Scenario::with(accounts);
     for _ in 0..count {
         s.add("do it").well_until("iteration");

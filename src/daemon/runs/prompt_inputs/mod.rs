@@ -22,6 +22,7 @@ use crate::daemon::memory::selection::Query;
 use crate::daemon::provenance::inputs::GivenRules;
 use crate::domain::ids::{AgentId, Oid, RunId};
 use crate::domain::memory::Learning;
+use crate::domain::state::prompt_cause::PromptCause;
 use crate::domain::state::{Attempt, Feedback, Idea, Kept, State, Task};
 use crate::git::{self, TreeAt, WorktreeState};
 use crate::process;
@@ -219,9 +220,12 @@ fn taken_over(attempt: &Attempt) -> Option<String> {
     Some(kept.taken_from.as_ref()?.to_string())
 }
 
-/// What people said; an answer comes with its question.
+/// What people said; an answer comes with its question, unless the prompt begins with that.
 fn messages(attempt: &Attempt) -> Vec<String> {
     let mut messages = attempt.told.clone();
+    if matches!(attempt.prompt_cause(), PromptCause::Answered { .. }) {
+        return messages;
+    }
     if let (Some(question), Some(answer)) = (&attempt.asked, messages.first_mut()) {
         *answer = format!("The question was: {question}\nThe answer: {answer}");
     }
