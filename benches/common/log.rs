@@ -457,6 +457,7 @@ fn settings(keep_records: bool) -> Result<Settings> {
         profiles: vec![local],
         failures_to_pause: 3,
         crash_retries: 3,
+        provider_wait_ms: 300_000,
         max_iterations: 50,
         stuck_threshold: 5,
         same_check_failures: 8,

@@ -71,6 +71,7 @@ pub(crate) fn settings() -> Settings {
         profiles: vec![profile()],
         failures_to_pause: 3,
         crash_retries: 3,
+        provider_wait_ms: 300_000,
         max_iterations: 50,
         stuck_threshold: 5,
         same_check_failures: 8,

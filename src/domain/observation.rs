@@ -65,6 +65,13 @@ pub enum Observation {
         /// The run.
         run: RunId,
     },
+    /// An agent's program waits for its provider and retries by itself.
+    ProviderAwaited {
+        /// The run.
+        run: RunId,
+        /// Why, in the program's words.
+        why: String,
+    },
     /// Usage of a run so far.
     UsageSeen {
         /// The run.

@@ -59,6 +59,9 @@ pub struct Settings {
     pub failures_to_pause: u32,
     /// Crashes after which an idea fails.
     pub crash_retries: u32,
+    /// How long an agent may wait for its provider; 0 for ever.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub provider_wait_ms: i64,
     /// Iterations after which an attempt times out.
     pub max_iterations: u32,
     /// Iterations without a change of the worktree after which an idea is blocked, and without a

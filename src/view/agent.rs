@@ -88,6 +88,10 @@ pub struct AgentView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = Option<String>)]
     pub not_before: Option<Timestamp>,
+    /// When its program began to wait for its provider.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Option<String>)]
+    pub provider_wait_since: Option<Timestamp>,
     /// What its iterations used.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
@@ -134,11 +138,14 @@ pub(super) fn live_agent(state: &State, id: &AgentId, attempt: &Attempt) -> Agen
             .session
             .as_ref()
             .map(|session| session.id.to_string()),
-        reason: failed_setup(attempt).or_else(|| awaited_checks(state, attempt)),
+        reason: failed_setup(attempt)
+            .or_else(|| awaited_checks(state, attempt))
+            .or_else(|| awaited_provider(attempt)),
         not_before: attempt.not_before.filter(|_| {
             let setup = failed_setup(attempt).is_some();
             setup || attempt.phase == AttemptPhase::Backoff
         }),
+        provider_wait_since: attempt.provider_wait.as_ref().map(|wait| wait.since),
         used: usage::any_used(&usage::by_attempt(attempt)),
     }
 }
@@ -157,6 +164,12 @@ fn failed_setup(attempt: &Attempt) -> Option<String> {
 fn awaited_checks(state: &State, attempt: &Attempt) -> Option<String> {
     let waits = state.waits_for_checks(attempt);
     waits.then(|| "its check waits for another check to end (checks.maxParallel)".to_owned())
+}
+
+/// What the program of the current run waits for at its provider.
+fn awaited_provider(attempt: &Attempt) -> Option<String> {
+    let wait = attempt.provider_wait.as_ref()?;
+    Some(format!("waiting for the provider: {}", wait.why))
 }
 
 /// Why an attempt ended, as its idea's history has it.
@@ -201,6 +214,7 @@ fn ended_agent(state: &State, id: &AgentId, ended: &EndedAttempt) -> AgentView {
         session: ended.session.as_ref().map(ToString::to_string),
         reason: why_ended(state, ended),
         not_before: None,
+        provider_wait_since: None,
         used: usage::any_used(&ended.used),
     }
 }

@@ -169,6 +169,7 @@ fn of_kind(event: &Event) -> Touched {
         | Event::IterationJudged(_)
         | Event::IterationExcused(_)
         | Event::SessionBegan(_)
+        | Event::ProviderAwaited(_)
         | Event::SessionDropped(_)
         | Event::AttemptSealed(_)
         | Event::GatePassed(_)

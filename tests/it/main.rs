@@ -11,6 +11,7 @@ mod agent_git_misuse;
 mod agent_imports;
 mod agent_states;
 mod archives;
+mod bad_night;
 mod baseline;
 mod blame;
 mod budget;

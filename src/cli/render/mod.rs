@@ -35,12 +35,16 @@ pub fn phase_words(view: &Value, key: &str) -> String {
     }
 }
 
-/// What an agent does now, and when a setup that failed is repeated.
+/// What an agent does or waits for now, and when a setup that failed is repeated.
 pub fn agent_words(agent: &Value, now: Timestamp) -> String {
     let phase = phase_words(agent, "phase");
     let waits = agent.get("reason").is_some();
     if agent["phase"] == "gating" && waits {
         return "waiting for another check to end".to_owned();
+    }
+    if let Some(since) = time(agent, "providerWaitSince") {
+        let reason = safe(text(agent, "reason"));
+        return format!("{reason}, {}", clock::span(now.since(since)));
     }
     let failed = agent["phase"] == "preparing" && waits;
     if !failed {
@@ -469,6 +473,18 @@ mod tests {
         assert_eq!(agent_words(&agent, now), "setup failed, running again");
         agent["notBefore"] = json!(now.plus_millis(60_000));
         assert_eq!(agent_words(&agent, now), "setup failed, again in 1 min");
+    }
+
+    #[test]
+    fn an_agent_that_waits_for_its_provider_says_why_and_how_long() {
+        let now = clock::now();
+        let agent = json!({
+            "phase": "working",
+            "reason": "waiting for the provider: rate_limit (429)",
+            "providerWaitSince": now.plus_millis(-180_000),
+        });
+        let words = "waiting for the provider: rate_limit (429), 3 min";
+        assert_eq!(agent_words(&agent, now), words);
     }
 
     #[test]

@@ -223,6 +223,10 @@ pub struct Agents {
     /// `command` ignores it, because such programs may be silent until they finish.
     #[schemars(range(min = 1, max = 10080))]
     pub idle_minutes: u32,
+    /// Minutes that an agent may wait for its model provider, as its program reports it. After
+    /// that, swarm ends the run, and its account waits. 0 turns this off.
+    #[schemars(range(min = 0, max = 10080))]
+    pub provider_wait_minutes: u32,
     /// Minutes that a claim on an idea stays valid without a sign of life from its agent.
     #[schemars(range(min = 1, max = 10080))]
     pub lease_minutes: u32,
@@ -259,6 +263,7 @@ impl Default for Agents {
             failures_to_pause: 3,
             crash_retries: 3,
             idle_minutes: 10,
+            provider_wait_minutes: 5,
             lease_minutes: 60,
             pass_env: Vec::new(),
             may_add_ideas: false,

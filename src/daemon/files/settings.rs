@@ -56,6 +56,7 @@ pub fn settings(config: &Config, head: &str) -> Result<Settings, BadId> {
         profiles: names?,
         failures_to_pause: config.agents.failures_to_pause,
         crash_retries: config.agents.crash_retries,
+        provider_wait_ms: i64::from(config.agents.provider_wait_minutes) * MINUTE_MS,
         max_iterations: config.completion.max_iterations,
         stuck_threshold: config.completion.stuck_threshold,
         same_check_failures: config.completion.same_check_failures,

@@ -110,6 +110,7 @@ async fn report(handle: &Handle, run: &RunId, events: Vec<OutputEvent>) {
             },
             OutputEvent::Session(session) => Observation::SessionSeen { run, session },
             OutputEvent::Answered => Observation::ModelAnswered { run },
+            OutputEvent::ProviderAwaited(why) => Observation::ProviderAwaited { run, why },
             OutputEvent::Usage(usage) => Observation::UsageSeen { run, usage },
         };
         handle.observe(seen).await;

@@ -41,6 +41,8 @@ pub(crate) enum OutputEvent {
     Session(SessionId),
     /// The model has started to answer.
     Answered,
+    /// The program waits for its provider, for this reason.
+    ProviderAwaited(String),
     /// The usage up to here.
     Usage(Usage),
 }
@@ -151,6 +153,8 @@ impl AgentOutputReader {
 struct Batch {
     session: Option<SessionId>,
     answered: bool,
+    /// Why the program waits for its provider, unless it answered since.
+    wait: Option<String>,
     usage: Option<Usage>,
     learnings: Vec<(u64, Signal)>,
     progress: Option<(u64, Signal)>,
@@ -165,15 +169,14 @@ impl Batch {
                 Said::Session(session) => self.session = Some(session),
                 // Text is searched for signals elsewhere. Some programs write nothing else: one
                 // that speaks has begun.
-                Said::Answered | Said::Text(_) => self.answered = true,
+                Said::Answered | Said::Text(_) | Said::Thought(_) | Said::ToolCall { .. } => {
+                    self.answered = true;
+                    self.wait = None;
+                }
+                Said::Retry { why } => self.wait = Some(why),
                 Said::Usage(usage) => self.usage = Some(usage),
                 // The rest is for the transcript only.
-                Said::Thought(_)
-                | Said::ToolCall { .. }
-                | Said::ToolResult { .. }
-                | Said::Retry { .. }
-                | Said::Note(_)
-                | Said::End { .. } => {}
+                Said::ToolResult { .. } | Said::Note(_) | Said::End { .. } => {}
             }
         }
     }
@@ -186,6 +189,7 @@ impl Batch {
         let mut all: Vec<OutputEvent> =
             self.session.into_iter().map(OutputEvent::Session).collect();
         all.extend(self.answered.then_some(OutputEvent::Answered));
+        all.extend(self.wait.map(OutputEvent::ProviderAwaited));
         all.extend(self.usage.map(OutputEvent::Usage));
         all.extend(
             signals
@@ -193,5 +197,64 @@ impl Batch {
                 .map(|(at, signal)| OutputEvent::Signal(at, signal)),
         );
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agents::adapter::StartedAs;
+    use crate::agents::{self, AdapterKind as Kind};
+
+    /// What the lines of a Claude Code run report, one piece at a time.
+    fn events_of(pieces: &[&str]) -> Vec<Vec<&'static str>> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("stdout.log");
+        std::fs::write(&path, "").unwrap();
+        let started = StartedAs::new(Kind::Claude);
+        let output = agents::adapter(Kind::Claude).reader(&started);
+        let mut reader = AgentOutputReader::new(path.clone(), output, "", "r1");
+        let mut whole = String::new();
+        let mut all = Vec::new();
+        for piece in pieces {
+            whole.push_str(piece);
+            std::fs::write(&path, &whole).unwrap();
+            let names = reader
+                .read_new()
+                .unwrap()
+                .into_iter()
+                .map(|event| match event {
+                    OutputEvent::Signal(..) => "signal",
+                    OutputEvent::Session(_) => "session",
+                    OutputEvent::Answered => "answered",
+                    OutputEvent::ProviderAwaited(_) => "waits",
+                    OutputEvent::Usage(_) => "usage",
+                });
+            all.push(names.collect());
+        }
+        all
+    }
+
+    #[test]
+    fn a_wait_for_the_provider_is_over_with_the_next_thought_tool_or_message() {
+        let retry = r#"{"type":"system","subtype":"api_retry","attempt":1,"max_retries":10,"error_status":429,"error":"rate_limit"}"#;
+        let call = r#"{"type":"assistant","message":{"id":"m1","role":"assistant","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"ls"}}]}}"#;
+        let (retry, call) = (format!("{retry}\n"), format!("{call}\n"));
+        let seen = events_of(&[
+            &retry,
+            &call,
+            &format!("{retry}{call}"),
+            &format!("{call}{retry}"),
+        ]);
+        assert_eq!(seen[0], ["waits"]);
+        assert!(
+            seen[1].contains(&"answered") && !seen[1].contains(&"waits"),
+            "{seen:?}"
+        );
+        assert!(
+            seen[2].contains(&"answered") && !seen[2].contains(&"waits"),
+            "{seen:?}"
+        );
+        assert!(seen[3].ends_with(&["waits"]), "{seen:?}");
     }
 }

@@ -9,6 +9,7 @@ use super::attempt::claim;
 use super::attempt::gate::{charge, start_check};
 use super::attempt::iterations::{begin_iterations, has_another, request_iteration};
 use super::attempt::outcomes::end_asked;
+use super::attempt::provider_wait;
 use super::attempt::stuck::why_to_pause;
 use super::decision::{End, Plan};
 use super::merge::{queue, review};
@@ -43,7 +44,7 @@ pub fn advance(state: &State, now: Timestamp) -> Vec<Event> {
         }
         return plan.events;
     }
-    let steps: [fn(&mut Plan<'_>, &Settings); 27] = [
+    let steps: [fn(&mut Plan<'_>, &Settings); 28] = [
         change_phase,
         tidy_up,
         end_attempts,
@@ -54,6 +55,7 @@ pub fn advance(state: &State, now: Timestamp) -> Vec<Event> {
         prepare,
         request_announced_runs,
         budget::stop_hard,
+        provider_wait::stop_runs,
         call_hooks,
         gate,
         // Before the queue's next entry: a queue that never empties must not delay them for ever.
@@ -116,6 +118,7 @@ pub fn next_deadline(state: &State, now: Timestamp) -> Option<Timestamp> {
         .chain(hooks::deadlines(state))
         .chain(state.accounts.values().filter_map(|hold| hold.until))
         .chain(state.profiles.values().filter_map(|hold| hold.until))
+        .chain(provider_wait::deadline(state))
         .chain(baseline::deadline(state))
         .chain(attention::deadline(state))
         .chain(memory::next_expiry(state))

@@ -205,6 +205,9 @@ pub fn observation(state: &State, seen: &Observation, now: Timestamp) -> Vec<Eve
             attempt::provider::session_seen(&mut plan, run, session);
         }
         Observation::ModelAnswered { run } => attempt::provider::answered(&mut plan, run),
+        Observation::ProviderAwaited { run, why } => {
+            attempt::provider_wait::begins(&mut plan, run, why);
+        }
         Observation::UsageSeen { run, usage } => budget::seen(&mut plan, run, usage),
         Observation::EffectDone { effect, outcome } => effect_done(&mut plan, *effect, outcome),
         Observation::TargetAt { commit } => baseline::target_at(&mut plan, commit),

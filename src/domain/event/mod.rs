@@ -153,6 +153,8 @@ pub enum Event {
     SessionDropped(SessionDropped),
     /// Usage of the current iteration so far.
     UsageSeen(UsageSeen),
+    /// An agent's program waits for its provider, or got an answer again.
+    ProviderAwaited(ProviderAwaited),
     /// An account must wait: none of its runs start.
     AccountHeld(AccountHeld),
     /// The wait is over, and one run tries whether the account works again.

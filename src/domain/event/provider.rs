@@ -53,6 +53,16 @@ pub struct UsageSeen {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+pub struct ProviderAwaited {
+    pub agent: AgentId,
+    pub run: RunId,
+    /// Why the program waits, in its own words; `None`: the provider answers again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct AccountHeld {
     pub account: String,
     /// Why, and for how long.

@@ -114,6 +114,7 @@ fn fold(state: &mut State, at: Timestamp, event: &Event) {
         Event::SessionBegan(began) => provider::begin_session(state, began),
         Event::SessionDropped(dropped) => provider::drop_session(state, dropped),
         Event::UsageSeen(seen) => provider::see_usage(state, seen),
+        Event::ProviderAwaited(it) => provider::await_provider(state, at, it),
         Event::AccountHeld(held) => provider::hold_account(state, held),
         Event::AccountTried(tried) => provider::try_account(state, tried),
         Event::AccountFreed(freed) => {

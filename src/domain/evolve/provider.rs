@@ -6,13 +6,13 @@
 use super::attempt::with_attempt;
 use super::idea::with_idea;
 use crate::domain::event::{
-    AccountHeld, AccountTried, BudgetReached, IterationExcused, ProfileTried, SessionBegan,
-    SessionDropped, UsageSeen,
+    AccountHeld, AccountTried, BudgetReached, IterationExcused, ProfileTried, ProviderAwaited,
+    SessionBegan, SessionDropped, UsageSeen,
 };
 use crate::domain::ids::{AgentId, ProfileName, RunId};
 use crate::domain::observation::RunEnd;
 use crate::domain::session::Session;
-use crate::domain::state::provider::Excuse;
+use crate::domain::state::provider::{Excuse, ProviderWait};
 use crate::domain::state::{Attempt, Kept, State};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Counted;
@@ -65,6 +65,18 @@ pub(super) fn see_usage(state: &mut State, seen: &UsageSeen) {
     with_attempt(state, &seen.agent, |attempt| {
         if attempt.run.as_ref() == Some(&seen.run) {
             attempt.using = Some(Box::new(seen.bill));
+        }
+    });
+}
+
+pub(super) fn await_provider(state: &mut State, at: Timestamp, awaited: &ProviderAwaited) {
+    with_attempt(state, &awaited.agent, |attempt| {
+        if attempt.run.as_ref() == Some(&awaited.run) {
+            let wait = |why: &String| ProviderWait {
+                why: why.clone(),
+                since: at,
+            };
+            attempt.provider_wait = awaited.why.as_ref().map(wait).map(Box::new);
         }
     });
 }
@@ -148,6 +160,7 @@ pub(super) fn run_over(state: &mut State, at: Timestamp, run: &RunId, end: &RunE
     let profile = state.profile_of_run(run).cloned();
     with_attempt(state, &agent, |attempt| {
         attempt.using = None;
+        attempt.provider_wait = None;
         if let (Some(session), Some(usage)) = (attempt.session.as_deref_mut(), &end.usage)
             && end.session.as_ref().is_none_or(|id| *id == session.id)
             && profile.is_none_or(|profile| profile == session.profile)

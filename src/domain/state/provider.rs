@@ -64,6 +64,16 @@ impl HoldKind {
     }
 }
 
+/// A program waits for its provider and retries by itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProviderWait {
+    /// Why, in its own words.
+    pub why: String,
+    /// When that was first seen.
+    pub since: Timestamp,
+}
+
 impl Hold {
     /// Whether it is too early to try again.
     pub fn lasts(&self, now: Timestamp) -> bool {

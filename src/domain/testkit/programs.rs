@@ -128,8 +128,12 @@ impl Programs {
 
     /// A program says something before its end.
     pub(crate) fn hear(&mut self, state: &State, run: RunId, choices: &mut Choices) -> Observation {
-        match choices.pick(3) {
+        match choices.pick(4) {
             0 => Observation::ModelAnswered { run },
+            3 => Observation::ProviderAwaited {
+                run,
+                why: "rate_limit (429)".into(),
+            },
             1 => {
                 let of_run = |one: &&Attempt| one.run.as_ref() == Some(&run);
                 let attempt = state.agents.values().find(of_run).unwrap();

@@ -2,7 +2,7 @@
 
 use crate::domain::event::{
     AccountFreed, AccountHeld, AccountTried, BudgetReached, Event, IterationExcused, ProfileFreed,
-    ProfileHeld, ProfileTried, RunEnded, SessionBegan, SessionDropped, UsageSeen,
+    ProfileHeld, ProfileTried, ProviderAwaited, RunEnded, SessionBegan, SessionDropped, UsageSeen,
 };
 use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::observation::{RunEnd, RunEndKind};
@@ -102,6 +102,16 @@ pub(crate) fn of_every_kind() -> Vec<Event> {
         Event::SessionDropped(SessionDropped {
             agent: agent(),
             why: "no such conversation".into(),
+        }),
+        Event::ProviderAwaited(ProviderAwaited {
+            agent: agent(),
+            run: run(),
+            why: Some("rate_limit (429)".into()),
+        }),
+        Event::ProviderAwaited(ProviderAwaited {
+            agent: agent(),
+            run: run(),
+            why: None,
         }),
         Event::UsageSeen(UsageSeen {
             agent: agent(),

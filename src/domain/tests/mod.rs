@@ -20,6 +20,7 @@ mod merging;
 mod messages;
 mod properties;
 mod provider;
+mod provider_wait;
 mod records;
 mod redirect;
 mod replays;

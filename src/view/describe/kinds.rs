@@ -158,6 +158,7 @@ pub fn interest(event: &Event) -> Interest {
         | Event::TargetSeen(_)
         | Event::AttemptMoved(_)
         | Event::SessionBegan(_)
+        | Event::ProviderAwaited(_)
         | Event::UsageSeen(_)
         | Event::AccountTried(_)
         | Event::ProfileTried(_)

@@ -214,6 +214,7 @@ fn names(event: &Event) -> Names<'_> {
         Event::IterationJudged(it) => Names::agent(&it.agent),
         Event::IterationExcused(it) => Names::agent(&it.agent),
         Event::SessionBegan(it) => Names::agent(&it.agent),
+        Event::ProviderAwaited(it) => Names::agent(&it.agent),
         Event::SessionDropped(it) => Names::agent(&it.agent),
         Event::UsageSeen(it) => Names::agent(&it.agent),
         Event::AttemptSealed(it) => Names::agent(&it.agent),

@@ -52,6 +52,7 @@ pub fn tone(event: &Event) -> Tone {
         | Event::RunEnded(_)
         | Event::IterationJudged(_)
         | Event::SessionBegan(_)
+        | Event::ProviderAwaited(_)
         | Event::UsageSeen(_)
         | Event::AccountTried(_)
         | Event::ProfileTried(_)

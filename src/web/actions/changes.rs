@@ -269,6 +269,7 @@ fn change(event: &Event) -> Option<(Object<'_>, String)> {
         | Event::IterationJudged(_)
         | Event::IterationExcused(_)
         | Event::SessionBegan(_)
+        | Event::ProviderAwaited(_)
         | Event::SessionDropped(_)
         | Event::UsageSeen(_)
         | Event::AccountHeld(_)

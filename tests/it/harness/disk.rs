@@ -14,6 +14,11 @@ impl Sandbox {
     /// Starts a daemon for which this folder is an empty disk of `size`, as `mount` writes it
     /// (`2m`).
     pub fn start_on_disk(&self, folder: &Path, size: &str) -> Daemon<'_> {
+        self.spawn(self.daemon_on_disk(folder, size))
+    }
+
+    /// The command with which [`start_on_disk`](Self::start_on_disk) starts its daemon.
+    pub fn daemon_on_disk(&self, folder: &Path, size: &str) -> Command {
         let script = format!(
             "mount -t tmpfs -o size={size},mode=700 tmpfs '{}' && exec '{}' start",
             folder.display(),
@@ -23,7 +28,7 @@ impl Sandbox {
         command
             .arg(if as_root() { "-m" } else { "-rm" })
             .args(["sh", "-c", &script]);
-        self.spawn(command)
+        command
     }
 }
 

@@ -2,9 +2,9 @@
 //!
 //! `claim` picks the next idea, `iterations` starts runs, `signals` handles what agents say during
 //! them, `run_end` describes how a run ended and `bill` what it used, `outcomes` and, for checks,
-//! `gate` decide what follows from that, `stuck` when more tries would only cost more, and
-//! `provider` what follows when the model provider or the agent's program is at fault. Called by
-//! `advance` and `decide`.
+//! `gate` decide what follows from that, `stuck` when more tries would only cost more, `provider` what follows when the model provider or the agent's program is at fault, and
+//! `provider_wait` when a program waits for its provider too long. Called by `advance` and
+//! `decide`.
 
 pub(super) mod bill;
 pub(super) mod claim;
@@ -12,6 +12,7 @@ pub(super) mod gate;
 pub(super) mod iterations;
 pub(super) mod outcomes;
 pub(super) mod provider;
+pub(super) mod provider_wait;
 pub(super) mod run_end;
 pub(super) mod signals;
 pub(super) mod stuck;

@@ -7,6 +7,7 @@
 use super::gate::gate_failed;
 use super::iterations::out_of_time;
 use super::provider::{self, Judged};
+use super::provider_wait;
 use super::run_end::{counts, is_asked_to_end, is_complete, iteration_ended};
 use super::stuck;
 use crate::domain::decide::decision::{End, Plan, shorten};
@@ -147,6 +148,9 @@ pub(super) fn working<'a>(
 fn judge(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, run: &RunId, end: &RunEnd) {
     let asked = is_asked_to_end(plan.state, run, &end.how);
     let last_word = attempt.said.as_ref().filter(|_| counts(end));
+    if last_word.is_none() && provider_wait::excuses(plan, agent, attempt, end) {
+        return;
+    }
     if !asked && last_word.is_none() {
         match provider::judge(plan, agent, attempt, end) {
             Judged::Served => {}

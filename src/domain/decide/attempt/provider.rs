@@ -6,6 +6,7 @@
 //! that account or profile until the wait is over or a person resumes it; then one run tries it
 //! first. Waits grow, and failures that are nobody else's fault are limited in number.
 
+use super::provider_wait;
 use crate::domain::decide::decision::{Plan, shorten};
 use crate::domain::event::{
     AccountFreed, AccountHeld, AccountTried, Event, ProfileFreed, ProfileHeld, ProfileTried,
@@ -35,11 +36,15 @@ const LOGIN_MS: [i64; 4] = [60_000, 300_000, 900_000, 3_600_000];
 const AFTER_RESET_MS: i64 = 2_000;
 /// Latest reset time that is believed.
 const FARTHEST_RESET_MS: i64 = 60 * 86_400_000;
-/// Most iterations in a row that may be cut off or silent.
+/// Most iterations in a row that may be silent; as many that are cut off make the account wait.
 const CUTS: u32 = 5;
-/// First wait after one of those; it doubles.
+/// Most iterations in a row that may be cut off, the account's waits included: half an hour.
+const CUTS_IN_ALL: u32 = 10;
+/// First wait of an agent after one of those; it doubles.
 const CUT_MS: i64 = 1_000;
 const CUT_MAX_MS: i64 = 60_000;
+/// First wait of an account whose answers are cut off again and again; it doubles.
+const CUT_HOLD_MS: i64 = 60_000;
 /// Most runs in a row that may fail to resume a conversation.
 const SESSION_FAILURES: u32 = 2;
 /// Most characters of a program's message that a hold repeats.
@@ -110,6 +115,7 @@ pub(crate) fn answered(plan: &mut Plan<'_>, run: &RunId) {
             });
         }
     }
+    provider_wait::is_over(plan, run);
     began(plan, run);
 }
 
@@ -267,7 +273,7 @@ pub(crate) fn holds_if_at_fault(
 }
 
 /// Holds the profile or its account if that is at fault; returns whether it is.
-fn hold_if_at_fault(
+pub(super) fn hold_if_at_fault(
     plan: &mut Plan<'_>,
     settings: &Settings,
     profile: &ProfileName,
@@ -292,18 +298,30 @@ fn by_itself(agent: &AgentId, message: &str) -> Judged {
     ))
 }
 
-/// Cut off or silent: the agent continues after growing waits, a limited number of times.
+/// Cut off or silent: the agent continues after growing waits, a limited number of times. If it is
+/// cut off again and again, the connection is the likely cause, and the whole account waits.
 fn cut(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, why: Excuse) -> Judged {
-    if attempt.cut + 1 >= CUTS {
-        let how = match why {
-            Excuse::Idle => "wrote nothing for agents.idleMinutes",
-            Excuse::Account | Excuse::Profile | Excuse::Cut | Excuse::Session => {
-                "ended before it was finished"
-            }
-        };
+    let (most, how) = match why {
+        Excuse::Idle => (CUTS, "wrote nothing for agents.idleMinutes"),
+        Excuse::Account | Excuse::Profile | Excuse::Cut | Excuse::Session => {
+            (CUTS_IN_ALL, "ended before it was finished")
+        }
+    };
+    let times = attempt.cut + 1;
+    if times >= most {
         return Judged::Failed(format!(
-            "the agent {how}, {CUTS} times in a row; its output: swarm agent logs {agent}"
+            "the agent {how}, {times} times in a row; its output: swarm agent logs {agent}"
         ));
+    }
+    if let Some(settings) = plan.state.settings.as_deref()
+        && times >= CUTS
+    {
+        let wait = doubled(CUT_HOLD_MS, times - CUTS, OVERLOADED_MAX_MS);
+        let until = plan.now.plus_millis(wait);
+        let profile = profile(plan.state, settings, attempt);
+        let message = format!("its answers to {agent} were cut off {times} times in a row");
+        let kind = HoldKind::Overloaded;
+        hold(plan, settings, profile, kind, |_, _| Some(until), &message);
     }
     let wait = doubled(CUT_MS, attempt.cut, CUT_MAX_MS);
     plan.excuse(agent, why, Some(plan.now.plus_millis(wait)));

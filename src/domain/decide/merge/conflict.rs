@@ -4,6 +4,7 @@
 //! the next step from it.
 
 use crate::domain::decide::attempt::provider::{self, Judged};
+use crate::domain::decide::attempt::provider_wait;
 use crate::domain::decide::attempt::run_end::{counts, failure_of, is_complete, is_stopped};
 use crate::domain::decide::decision::{Plan, few, shorten};
 use crate::domain::decide::environment_faults::{EnvironmentFault, hold_for, release_or_fail};
@@ -249,6 +250,9 @@ pub(crate) fn resolver_over(
         return;
     }
     let last_word = attempt.said.as_ref().filter(|_| counts(end));
+    if last_word.is_none() && provider_wait::excuses(plan, agent, attempt, end) {
+        return;
+    }
     if last_word.is_none() && !is_stopped(plan.state, run, &end.how) {
         match provider::judge(plan, agent, attempt, end) {
             Judged::Served => {}

@@ -129,6 +129,7 @@ fn begin_attempt(claimed: &IdeaClaimed, kept: Option<Box<Kept>>, at: Timestamp) 
         own_session: None,
         used: Spent::default(),
         using: None,
+        provider_wait: None,
         excused: 0,
         cut: 0,
         memory: MemoryUse::default(),

@@ -151,6 +151,7 @@ pub(crate) fn about(state: &State, at: Timestamp, event: &Event) -> Vec<Call> {
         | Event::IterationJudged(_)
         | Event::IterationExcused(_)
         | Event::SessionBegan(_)
+        | Event::ProviderAwaited(_)
         | Event::SessionDropped(_)
         | Event::UsageSeen(_)
         | Event::AccountHeld(_)

@@ -19,6 +19,7 @@ use crate::domain::session::{Session, SessionId};
 use crate::domain::state::baseline::Uncharged;
 use crate::domain::state::message::Message;
 use crate::domain::state::prompt_cause::PromptCause;
+use crate::domain::state::provider::ProviderWait;
 use crate::domain::state::redirect::Redirect;
 use crate::domain::state::setup::SetupDue;
 use crate::domain::state::transfer::agent::ImportedAgent;
@@ -255,6 +256,9 @@ pub struct Attempt {
     /// Its own conversation while a resolver's is in `session`; it continues after the conflict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_session: Option<Box<Session>>,
+    /// What the program of the current run waits for at its provider.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_wait: Option<Box<ProviderWait>>,
     /// Usage of its iterations.
     #[serde(default, skip_serializing_if = "Spent::is_nothing")]
     pub used: Spent,

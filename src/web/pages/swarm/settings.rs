@@ -22,12 +22,13 @@ use crate::web::preferences::{self, Preferences, Theme, on_off};
 use crate::web::touches::Touched;
 
 /// Keys of the configuration, and their names in the log where these differ.
-const IN_THE_LOG: [(&str, &str); 23] = [
+const IN_THE_LOG: [(&str, &str); 24] = [
     ("agents.maxParallel", "maxParallel"),
     ("agents.timeoutMinutes", "attemptTimeoutMs"),
     ("agents.profile", "defaultProfile"),
     ("agents.failuresToPause", "failuresToPause"),
     ("agents.crashRetries", "crashRetries"),
+    ("agents.providerWaitMinutes", "providerWaitMs"),
     ("completion.maxIterations", "maxIterations"),
     ("completion.stuckThreshold", "stuckThreshold"),
     ("completion.sameCheckFailures", "sameCheckFailures"),
