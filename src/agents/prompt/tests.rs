@@ -363,6 +363,12 @@ fn every_continued_prompt_begins_with_its_own_cause() {
             "Your last message mentioned `<swarm>COMPLETE</swarm>` within a sentence",
         ),
         (PromptCause::Restored, "imported or restored"),
+        (
+            PromptCause::NewConversation {
+                why: "Prompt is too long".into(),
+            },
+            "so this is a new one. Why it ended: Prompt is too long.",
+        ),
     ];
     for (cause, words) in causes {
         let interrupted = matches!(cause, PromptCause::Interrupted | PromptCause::Crashed);

@@ -202,7 +202,7 @@ pub fn observation(state: &State, seen: &Observation, now: Timestamp) -> Vec<Eve
             signal,
         } => attempt::signals::seen(&mut plan, run, *offset, signal),
         Observation::SessionSeen { run, session } => {
-            attempt::provider::session_seen(&mut plan, run, session);
+            attempt::conversation::seen(&mut plan, run, session);
         }
         Observation::ModelAnswered { run } => attempt::provider::answered(&mut plan, run),
         Observation::UsageSeen { run, usage } => budget::seen(&mut plan, run, usage),

@@ -226,7 +226,7 @@ fn describe_event(event: &Event) -> String {
             format!("{agent} started conversation {session}")
         }
         Event::SessionDropped(SessionDropped { agent, why }) => {
-            format!("{agent} starts a new conversation: {why}")
+            format!("{agent} drops its conversation: {why}")
         }
         Event::UsageSeen(UsageSeen { agent, bill, .. }) => {
             format!("{agent} has used {} up to now", usage::bill(bill))

@@ -9,7 +9,7 @@ use super::{Attempt, AttemptEnd, Said, Task};
 use crate::domain::ids::IdeaId;
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::signal::SignalKind;
-use crate::domain::verdict::Verdict;
+use crate::domain::verdict::{Cause, Verdict};
 
 /// Why an agent gets a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
@@ -68,6 +68,11 @@ pub enum PromptCause {
     },
     /// The work was imported, or was restored by a rollback.
     Restored,
+    /// Its conversation could not go on, so a new one begins.
+    NewConversation {
+        /// What its program said.
+        why: String,
+    },
 }
 
 impl PromptCause {
@@ -94,7 +99,8 @@ impl PromptCause {
             | Self::Redirected { .. }
             | Self::Mentioned { .. }
             | Self::Retried { .. }
-            | Self::Restored => true,
+            | Self::Restored
+            | Self::NewConversation { .. } => true,
         }
     }
 }
@@ -125,6 +131,16 @@ impl Attempt {
             && matches!(self.cause, PromptCause::Asked { .. });
         if is_unstarted || unread || (refused && self.cause.is_news()) {
             return self.cause.clone();
+        }
+        let asks = matches!(self.said, Some(Said::NeedsHuman(_)));
+        if let Some(Verdict::Failed {
+            cause: Cause::Exhausted,
+            message,
+        }) = &end.verdict
+            && !asks
+        {
+            let why = message.clone();
+            return PromptCause::NewConversation { why };
         }
         match &self.said {
             Some(Said::NeedsHuman(question)) => {
