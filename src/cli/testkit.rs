@@ -430,6 +430,7 @@ fn judged_events() -> Vec<Event> {
             committed: true,
             setup: None,
             links: vec!["node_modules".into()],
+            empty: false,
         }),
         Event::GatePassed(GatePassed {
             agent: agent(),

@@ -45,6 +45,10 @@ pub(super) fn first_sentence(input: &PromptInput, cause: &PromptCause) -> String
         PromptCause::Unjudged => "You reported the idea as finished, but swarm was stopped before \
             it could judge your work: report it again when it still is."
             .to_owned(),
+        PromptCause::ChangedNothing => "You said it was done and changed nothing: your branch has \
+            no commit of its own. Do the work and commit it; if there is nothing to do, say why \
+            with the signal BLOCKED."
+            .to_owned(),
         PromptCause::FailedCheck => failed_check(input.feedback.as_ref()),
         PromptCause::Rejected { edited: false } => "A person reviewed your finished work and did \
             not approve it; their comment is below."

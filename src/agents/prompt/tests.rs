@@ -341,6 +341,10 @@ fn every_continued_prompt_begins_with_its_own_cause() {
         (PromptCause::Interrupted, "You were interrupted:"),
         (PromptCause::Crashed, "crashed"),
         (PromptCause::Unjudged, "before it could judge your work"),
+        (
+            PromptCause::ChangedNothing,
+            "You said it was done and changed nothing",
+        ),
         (PromptCause::FailedCheck, "A required command failed"),
         (
             PromptCause::Rejected { edited: false },

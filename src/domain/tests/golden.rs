@@ -296,6 +296,7 @@ fn attempt_samples() -> Vec<Event> {
             committed: true,
             setup: None,
             links: vec![],
+            empty: false,
         }),
         Event::GatePassed(GatePassed {
             agent: of(),
@@ -993,6 +994,15 @@ fn setup_samples() -> Vec<Event> {
             committed: false,
             setup: Some("0123".into()),
             links: vec!["node_modules".into()],
+            empty: false,
+        }),
+        Event::AttemptSealed(AttemptSealed {
+            agent: agent(1),
+            head: oid(1),
+            committed: false,
+            setup: None,
+            links: vec![],
+            empty: true,
         }),
         Event::BaselineReady(BaselineReady {
             commit: oid(3),

@@ -27,7 +27,7 @@ pub struct ReportView {
     pub until: Timestamp,
     /// Ideas that landed.
     pub landed: Vec<ReportedIdea>,
-    /// Ideas that are done without a commit, because their agents changed nothing.
+    /// Ideas that are done without a commit, because the target had their work already.
     pub nothing_to_land: Vec<ReportedIdea>,
     /// Ideas that are `failed`, `timeout` or `blocked` and have not been retried.
     pub failed: Vec<ReportedIdea>,

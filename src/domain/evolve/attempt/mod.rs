@@ -98,6 +98,7 @@ fn begin_attempt(claimed: &IdeaClaimed, kept: Option<Box<Kept>>, at: Timestamp) 
         setup: None,
         gate_next: 0,
         sealed: false,
+        said_done_without_work: None,
         progress: None,
         empty_outputs: 0,
         without_commit: 0,
@@ -376,6 +377,12 @@ pub(super) fn seal(state: &mut State, sealed: &AttemptSealed) {
         // What it had left is committed now, so the tree is clean.
         if moved || sealed.committed {
             attempt.tree = None;
+        }
+        if sealed.empty {
+            attempt
+                .said_done_without_work
+                .get_or_insert(attempt.iteration);
+            attempt.cause = PromptCause::ChangedNothing;
         }
         attempt.head = Some(sealed.head.clone());
         attempt.sealed = true;

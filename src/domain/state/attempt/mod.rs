@@ -171,6 +171,9 @@ pub struct Attempt {
     /// Whether the work is sealed, so that quality commands may run.
     #[serde(default, skip_serializing_if = "is_false")]
     pub sealed: bool,
+    /// First iteration that said COMPLETE while the branch had no work of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said_done_without_work: Option<u32>,
     /// Progress that it reported, in percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<u8>,

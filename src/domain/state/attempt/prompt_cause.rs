@@ -26,6 +26,8 @@ pub enum PromptCause {
     Crashed,
     /// It reported the idea as finished, but was stopped before its work was judged.
     Unjudged,
+    /// It reported the idea as finished, and had changed nothing.
+    ChangedNothing,
     /// A required command failed on its work.
     FailedCheck,
     /// A reviewer returned its work.
@@ -92,6 +94,7 @@ impl PromptCause {
             | Self::RulesChanged => false,
             Self::Crashed
             | Self::Unjudged
+            | Self::ChangedNothing
             | Self::FailedCheck
             | Self::Rejected { .. }
             | Self::Asked { .. }
