@@ -20,6 +20,11 @@ pub const INSTRUCTION: &str = "An earlier attempt at this idea ended before it w
     look at this worktree (`git status`, `git diff`, `git log`). Keep what is good and continue \
     from there instead of starting over.";
 
+/// The same for a new conversation within an attempt.
+pub const NEW_CONVERSATION: &str = "An earlier conversation about this idea ended before the idea \
+    was finished. First look at this worktree (`git status`, `git diff`, `git log`). Keep what is \
+    good and continue from there instead of starting over.";
+
 /// The content of `recovery.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -139,7 +144,7 @@ impl RecoveryContext {
                 "Last commit: {}",
                 commit.map_or_else(|| "none".to_owned(), shown)
             )),
-            Some(crashed(last)),
+            Some(ended(last)),
             error.map(|error| format!("Error: {}", shown(error))),
         ];
         lines.into_iter().flatten().collect()
@@ -189,8 +194,13 @@ fn shown(text: &str) -> String {
     head(&one_line(text), MAX_LINE).to_owned()
 }
 
-fn crashed(entries: &[AuditEntry]) -> String {
-    match newest(entries, |details| details.iteration) {
+fn ended(entries: &[AuditEntry]) -> String {
+    let went_on = |entry: &AuditEntry| entry.event != AuditEvent::Crash;
+    let iteration = newest(entries, |details| details.iteration);
+    match iteration {
+        Some(iteration) if entries.iter().all(went_on) => {
+            format!("Its conversation ended in iteration {iteration}")
+        }
         Some(iteration) => format!("Crashed during iteration {iteration}"),
         None => "Crashed before its first iteration".to_owned(),
     }

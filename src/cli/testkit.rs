@@ -13,14 +13,15 @@ use crate::domain::event::{
     GateFailed, GatePassed, GateStarted, HookApproved, HookAsked, HookCutOff, HookFinished,
     HookOwed, HookStarted, HookTimedOut, IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed,
     IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationJudged, IterationStarted,
-    Learned, LostEvents, Mark, MergeApproved, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued,
-    MergeRejected, MergeReleased, MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled,
-    NightBegan, NightEnded, NoticeDelivered, NoticeFailed, PauseLifted, PauseSet, PhaseChanged,
-    RedirectUndone, RepairWay, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned,
-    RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SettingsLoaded, SetupPassed,
-    SetupStarted, SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen,
-    TargetSettled, TaskSet, UndoRecorded, VerifyDoubted, VerifyPassed, VerifyReady, VerifyStarted,
-    WarningCleared, WarningRaised, WorkRescued, WorkSaved, WorktreeReady,
+    Learned, LostEvents, MachineSlept, Mark, MergeApproved, MergeBuilt, MergeConflicted,
+    MergeMoved, MergeQueued, MergeRejected, MergeReleased, MergeReturned, MessageQueued, ModeSet,
+    NeedArose, NeedSettled, NightBegan, NightEnded, NoticeDelivered, NoticeFailed, PauseLifted,
+    PauseSet, PhaseChanged, RedirectUndone, RepairWay, ResolverFailed, RollbackAbandoned,
+    RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted,
+    SettingsLoaded, SetupPassed, SetupStarted, SignalSeen, StateRepaired, StateRestored,
+    TargetRewritten, TargetSeen, TargetSettled, TaskSet, UndoRecorded, VerifyDoubted, VerifyPassed,
+    VerifyReady, VerifyStarted, WarningCleared, WarningRaised, WorkRescued, WorkSaved,
+    WorktreeReady,
 };
 use crate::domain::evolve::evolve;
 use crate::domain::hook::HookName;
@@ -231,6 +232,7 @@ fn swarm_events() -> Vec<Event> {
         }),
         Event::ModeSet(ModeSet { mode: None }),
         Event::ClockWentBack(ClockWentBack { by_ms: 1_500 }),
+        Event::MachineSlept(MachineSlept { seconds: 28_800 }),
         Event::RoomAwaited(RoomAwaited {
             until: Timestamp::from_millis(1_000),
         }),
@@ -431,6 +433,7 @@ fn judged_events() -> Vec<Event> {
             committed: true,
             setup: None,
             links: vec!["node_modules".into()],
+            empty: false,
         }),
         Event::GatePassed(GatePassed {
             agent: agent(),

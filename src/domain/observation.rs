@@ -96,6 +96,11 @@ pub enum Observation {
         /// Milliseconds by which it went back.
         by_ms: i64,
     },
+    /// The machine was suspended.
+    MachineSlept {
+        /// For how many seconds.
+        seconds: u64,
+    },
     /// The prompt of a run shows these parts of the memory.
     MemoryShown {
         /// The run.

@@ -45,6 +45,9 @@ pub enum Cause {
     Profile,
     /// The conversation to resume: missing or refused.
     Session,
+    /// The conversation: too long, or with content that its provider refuses. Resuming it is
+    /// useless.
+    Exhausted,
     /// Anything else: the request, the program.
     Other,
 }

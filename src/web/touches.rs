@@ -111,6 +111,7 @@ fn of_kind(event: &Event) -> Touched {
         | Event::PauseSet(_)
         | Event::PauseLifted(_)
         | Event::ClockWentBack(_)
+        | Event::MachineSlept(_)
         | Event::RoomAwaited(_)
         | Event::TargetSettled(_)
         | Event::BaselineReady(_)

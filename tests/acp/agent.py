@@ -52,7 +52,11 @@ def new(id, params):
     if way == "not-logged-in":
         return fail(id, -32000, "Authentication required")
     options = [{"id": "m", "name": "Model", "category": "model", "type": "select", "currentValue": "a", "options": []}]
-    send(id=id, result={"sessionId": session, **({"configOptions": options} if way == "models" else {})})
+    more = {"configOptions": options} if way == "models" else {}
+    if way in ["modes", "keeps-its-mode"]:
+        offered = ["default", "acceptEdits", "plan", "bypassPermissions"]
+        more = {"modes": {"currentModeId": "default", "availableModes": [{"id": mode, "name": mode} for mode in offered]}}
+    send(id=id, result={"sessionId": session, **more})
 
 
 def servers(params):
@@ -77,6 +81,11 @@ def resume(id, params):
 def option(id, params):
     note("option " + params["configId"] + " " + params["value"])
     fail(id, -32602, "no such model") if params["value"] == "none" else send(id=id, result={"configOptions": []})
+
+
+def mode(id, params):
+    note("mode " + params["modeId"])
+    fail(id, -32602, "not as root") if way == "keeps-its-mode" else send(id=id, result={})
 
 
 def permission():
@@ -141,6 +150,7 @@ ways = {
     "session/load": load,
     "session/resume": resume,
     "session/set_config_option": option,
+    "session/set_mode": mode,
     "session/prompt": prompt,
 }
 while True:

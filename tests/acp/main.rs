@@ -220,6 +220,38 @@ fn a_model_is_asked_for_where_there_is_a_choice() {
 }
 
 #[test]
+fn an_agent_with_modes_gets_the_one_in_which_it_asks_nobody() {
+    if required_tools::are_missing(&["python3"]) {
+        return;
+    }
+    for way in ["modes", "keeps-its-mode"] {
+        let turn = Lab::new().turn(way, &[]);
+        let complete = Some(Verdict::Complete);
+        assert_eq!(turn.conclusion.verdict, complete, "{}", turn.raw);
+        let asked = turn
+            .asked
+            .iter()
+            .position(|line| line == "mode bypassPermissions");
+        let prompt = turn.asked.iter().position(|line| line == "prompt do it");
+        assert!(asked.is_some() && asked < prompt, "{:?}", turn.asked);
+        let note = Said::Note("it refuses the mode bypassPermissions: not as root".into());
+        assert_eq!(
+            turn.said.contains(&note),
+            way == "keeps-its-mode",
+            "{}",
+            turn.raw
+        );
+    }
+    assert!(
+        !Lab::new()
+            .turn("works", &[])
+            .asked
+            .iter()
+            .any(|line| line.starts_with("mode "))
+    );
+}
+
+#[test]
 fn each_session_gets_the_server_of_the_memory() {
     if required_tools::are_missing(&["python3"]) {
         return;

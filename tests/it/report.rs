@@ -314,23 +314,23 @@ fn the_end_of_a_start_until_idle_tells_the_same_of_its_own_time() {
 }
 
 #[test]
-fn an_idea_whose_agent_changed_nothing_did_not_land() {
-    let sandbox = sandbox();
-    sandbox.idea("say COMPLETE");
-    let told = sandbox.swarm(&["start", "--until-idle"]);
-    let told = told.ok();
+fn an_idea_whose_agent_said_complete_and_changed_nothing_is_blocked_with_that_reason() {
+    let sandbox = Sandbox::ready();
+    sandbox.idea("cp \"$SWARM_PROMPT_FILE\" $OUT/prompt; echo '<swarm>COMPLETE</swarm>'");
+    assert_eq!(sandbox.swarm(&["start", "--until-idle"]).code, 5);
+    let prompt = fs::read_to_string(sandbox.path("out").join("prompt")).unwrap();
     assert!(
-        told.starts_with("landed nothing in ")
-            && told.contains("\n  idea-001 had nothing to land: "),
-        "{told}"
+        prompt.contains("You said it was done and changed nothing"),
+        "{prompt}"
     );
     let seen = report(&sandbox, &["--json"]).json();
-    assert_eq!(ids(&seen, "landed"), Vec::<&str>::new());
-    assert_eq!(ids(&seen, "nothingToLand"), ["idea-001"]);
-    let text = report(&sandbox, &[]);
-    let text = text.ok();
-    assert!(text.contains(": 0 landed, "), "{text}");
-    assert!(text.contains("Had nothing to land\n"), "{text}");
+    assert_eq!(ids(&seen, "failed"), ["idea-001"]);
+    let why = seen["failed"][0]["reason"].as_str().unwrap();
+    assert!(
+        why.contains("said it was done and changed nothing"),
+        "{why}"
+    );
+    assert_eq!(sandbox.notes("runs").len(), 2);
 }
 
 /// In milliseconds by mistake, it would be a year of five digits.

@@ -153,6 +153,7 @@ fn blamed(cause: &Cause) -> String {
         Cause::Credit => "credit".to_owned(),
         Cause::Profile => "profile".to_owned(),
         Cause::Session => "session".to_owned(),
+        Cause::Exhausted => "exhausted".to_owned(),
         Cause::Other => "other".to_owned(),
     }
 }

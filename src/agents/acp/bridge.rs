@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 use super::child::{Agent, Ends, protocol_line};
 use super::event::{End, Event};
 use super::failure_cause;
+use super::modes::{self, Switch};
 use super::options::Options;
 use super::updates::Updates;
 use crate::agents::stream::json::{Object, is_true, number, object, objects, text};
@@ -290,6 +291,9 @@ async fn turn(
     let here = std::env::current_dir()
         .map_err(|error| other(&format!("cannot read the current directory: {error}")))?;
     let (session, answer) = session(options, agent, &can, here).await?;
+    if let Some(switch) = modes::switch(&session, &answer) {
+        work_freely(switch, agent, talk).await?;
+    }
     if let Some(model) = &options.model {
         choose(model, &session, &answer, agent).await?;
     }
@@ -381,6 +385,24 @@ async fn session(
             Stop::Failed(failure) if failure.cause == Cause::Other => gone(&failure.message),
             stop @ (Stop::Failed(_) | Stop::Gone | Stop::Unwritten(_)) => stop,
         }),
+    }
+}
+
+/// Switches the session to a mode in which the agent works without asking. An agent that refuses
+/// works in the mode that it has: its requests for permission are granted.
+async fn work_freely(switch: Switch, agent: &Connection, talk: &Shared) -> Result<(), Stop> {
+    match request(agent, switch.method, switch.params).await {
+        Ok(_) => Ok(()),
+        Err(error) => match stopped(&error) {
+            Stop::Failed(failure) => {
+                let note = format!("it refuses the mode {}: {}", switch.mode, failure.message);
+                locked(talk, |talk| {
+                    talk.pass_on(|_, events| events.push(Event::Note(note)));
+                });
+                Ok(())
+            }
+            stop @ (Stop::Gone | Stop::Unwritten(_)) => Err(stop),
+        },
     }
 }
 

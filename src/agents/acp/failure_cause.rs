@@ -6,7 +6,9 @@
 use agent_client_protocol::{Error, ErrorCode};
 use serde_json::Value;
 
-use crate::agents::stream::failure_cause::{cause_from_status_in, cause_from_text};
+use crate::agents::stream::failure_cause::{
+    cause_from_status_in, cause_from_text, names_exhausted_conversation,
+};
 use crate::agents::stream::verdict::{Failure, cause_from_status};
 use crate::domain::verdict::Cause;
 
@@ -37,6 +39,7 @@ fn cause(error: &Error, said: &str) -> Cause {
     };
     by_status
         .or_else(|| cause_from_text(said))
+        .or_else(|| names_exhausted_conversation(said).then_some(Cause::Exhausted))
         .unwrap_or(Cause::Other)
 }
 
@@ -106,6 +109,11 @@ mod tests {
                 Cause::Overloaded,
             ),
             ("x", Some(json!({"error": {"code": 400}})), Cause::Other),
+            (
+                "prompt is too long",
+                Some(json!({"code": 400})),
+                Cause::Exhausted,
+            ),
             ("x", Some(json!("API key not valid")), Cause::Login),
             ("port 4290 of 1429", None, Cause::Other),
         ] {

@@ -1,8 +1,8 @@
 //! The adapter `acp`: any agent that speaks the Agent Client Protocol (JSON-RPC on standard input
 //! and output). A run starts this program as a bridge, `swarm __acp [--model M] [--resume ID]
 //! [--mcp-server JSON] -- COMMAND...`. The bridge starts the agent, runs one turn and writes
-//! [events](event::Event) as lines of JSON. It grants each permission that the agent asks for,
-//! once.
+//! [events](event::Event) as lines of JSON. It switches to the freest mode that the agent offers,
+//! and grants each permission that the agent asks for, once.
 //!
 //! Invariant: the run ends when the agent's turn or the agent ends. Success needs the agent's own
 //! report that its turn is complete.
@@ -11,6 +11,7 @@ mod bridge;
 mod child;
 pub mod event;
 mod failure_cause;
+mod modes;
 mod options;
 mod reader;
 mod updates;

@@ -7,6 +7,7 @@
 use jiff::Zoned;
 
 use super::usage::Meter;
+use crate::agents::stream::failure_cause::names_exhausted_conversation;
 use crate::agents::stream::json::{self, Object};
 use crate::agents::stream::verdict::{Failure, LastWord, cause_from_status, last_line, verdict};
 use crate::agents::stream::{Conclusion, ObjectReader, Said, Words, hear_session, limit_reset};
@@ -18,6 +19,14 @@ use crate::domain::verdict::Cause;
 
 /// Whom the program names where it speaks itself in the agent's place.
 const SYNTHETIC: &str = "<synthetic>";
+
+/// Reasons for the end of a run whose conversation cannot go on.
+const EXHAUSTED: [&str; 4] = [
+    "prompt_too_long",
+    "blocking_limit",
+    "rapid_refill_breaker",
+    "image_error",
+];
 
 /// The reader of one run.
 pub(super) struct ClaudeReader {
@@ -234,16 +243,20 @@ impl ClaudeReader {
             "billing_error" => return Cause::Credit,
             "model_not_found" if !self.answered => return Cause::Profile,
             "rate_limit" => return self.limited(message),
+            "max_output_tokens" => return Cause::Exhausted,
             _ => {}
         }
         if names_no_conversation(message) {
             return Cause::Session;
         }
+        if EXHAUSTED.contains(&reason) {
+            return Cause::Exhausted;
+        }
         match status.map(|status| (status, cause_from_status(status))) {
             Some((_, Some(Cause::Limit { .. }))) => self.limited(message),
             Some((_, Some(cause))) => cause,
+            _ if names_exhausted_conversation(message) => Cause::Exhausted,
             Some((400 | 413, None)) if self.resumed => Cause::Session,
-            None if reason == "prompt_too_long" && self.resumed => Cause::Session,
             // An error between us and the service has no status.
             None if reason == "api_error" => Cause::Overloaded,
             _ => Cause::Other,

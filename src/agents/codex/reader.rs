@@ -9,7 +9,7 @@ use jiff::Zoned;
 
 use super::records::tokens;
 use crate::agents::adapter::StartedAs;
-use crate::agents::stream::failure_cause::names_unknown_model;
+use crate::agents::stream::failure_cause::{names_exhausted_conversation, names_unknown_model};
 use crate::agents::stream::json::{self, Object};
 use crate::agents::stream::verdict::{Failure, LastWord, cause_from_status, last_line, verdict};
 use crate::agents::stream::{Conclusion, ObjectReader, Said, Words, hear_session, limit_reset};
@@ -235,11 +235,14 @@ fn cause(message: &str, resumed: bool, answered: bool) -> Cause {
         None if says(TROUBLE) => return Cause::Overloaded,
         Some(None) | None => {}
     }
+    if names_exhausted_conversation(message) {
+        return Cause::Exhausted;
+    }
     if !answered && names_unknown_model(message) {
         return Cause::Profile;
     }
     // The provider refused the whole request, which includes the earlier conversation.
-    let refused = says(&["invalid_request_error", "context window", "status 400"]);
+    let refused = says(&["invalid_request_error", "status 400"]);
     if resumed && refused {
         Cause::Session
     } else {

@@ -5,7 +5,9 @@
 use jiff::{Timestamp as Instant, Zoned};
 use serde_json::{Deserializer, Value};
 
-use crate::agents::stream::failure_cause::{cause_from_text, names_unknown_model};
+use crate::agents::stream::failure_cause::{
+    cause_from_text, names_exhausted_conversation, names_unknown_model,
+};
 use crate::agents::stream::json::{self, Object};
 use crate::agents::stream::limit_reset;
 use crate::agents::stream::verdict::{Failure, cause_from_status, last_line};
@@ -45,6 +47,7 @@ fn cause(status: Option<u64>, plain: &str, resumed: bool, now: &Zoned) -> Cause 
             until: limit_reset::time_in(plain, now),
         },
         Some(cause) => cause,
+        None if names_exhausted_conversation(plain) => Cause::Exhausted,
         // The provider refused the whole request, which includes the earlier conversation.
         None if resumed && matches!(status, Some(400 | 413)) => Cause::Session,
         None => Cause::Other,

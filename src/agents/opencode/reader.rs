@@ -7,7 +7,7 @@ use jiff::Zoned;
 
 use super::log;
 use crate::agents::adapter::StartedAs;
-use crate::agents::stream::failure_cause::names_unknown_model;
+use crate::agents::stream::failure_cause::{names_exhausted_conversation, names_unknown_model};
 use crate::agents::stream::json::{self, Object};
 use crate::agents::stream::verdict::{Failure, LastWord, cause_from_status, verdict};
 use crate::agents::stream::{Conclusion, ObjectReader, Said, Words, hear_session, limit_reset};
@@ -151,7 +151,9 @@ impl OpencodeReader {
     fn in_the_log(&self, stderr: &str) -> Option<LastWord> {
         let error = log::named(stderr, self.in_log.as_deref()?)?;
         let mut cause = log::cause(error, &self.now());
-        if cause == Cause::Other && !self.answered && names_unknown_model(error) {
+        if cause == Cause::Other && names_exhausted_conversation(error) {
+            cause = Cause::Exhausted;
+        } else if cause == Cause::Other && !self.answered && names_unknown_model(error) {
             cause = Cause::Profile;
         }
         let failure = Failure::new(cause, error);
@@ -182,10 +184,11 @@ impl OpencodeReader {
                     until: retry_after(data, self.last_at).max(in_words),
                 }
             }
+            Some(Cause::Other) | None if is_exhausted(name, message) => Cause::Exhausted,
             Some(Cause::Other) | None if !self.answered && names_unknown_model(message) => {
                 Cause::Profile
             }
-            Some(Cause::Other) | None if self.resumed && is_refused(name, status) => Cause::Session,
+            Some(Cause::Other) | None if self.resumed && is_refused(status) => Cause::Session,
             Some(cause) => cause,
             None => Cause::Other,
         }
@@ -205,8 +208,14 @@ impl OpencodeReader {
 }
 
 /// Whether the provider refused the whole request, which includes the earlier conversation.
-fn is_refused(name: &str, status: Option<u64>) -> bool {
-    name == "ContextOverflowError" || matches!(status, Some(400 | 413))
+fn is_refused(status: Option<u64>) -> bool {
+    matches!(status, Some(400 | 413))
+}
+
+/// Whether the conversation cannot go on.
+fn is_exhausted(name: &str, message: &str) -> bool {
+    let named = ["ContextOverflowError", "MessageOutputLengthError"];
+    named.contains(&name) || names_exhausted_conversation(message)
 }
 
 /// No time to come lifts this limit.

@@ -45,6 +45,10 @@ pub(super) fn first_sentence(input: &PromptInput, cause: &PromptCause) -> String
         PromptCause::Unjudged => "You reported the idea as finished, but swarm was stopped before \
             it could judge your work: report it again when it still is."
             .to_owned(),
+        PromptCause::ChangedNothing => "You said it was done and changed nothing: your branch has \
+            no commit of its own. Do the work and commit it; if there is nothing to do, say why \
+            with the signal BLOCKED."
+            .to_owned(),
         PromptCause::FailedCheck => failed_check(input.feedback.as_ref()),
         PromptCause::Rejected { edited: false } => "A person reviewed your finished work and did \
             not approve it; their comment is below."
@@ -78,6 +82,10 @@ pub(super) fn first_sentence(input: &PromptInput, cause: &PromptCause) -> String
         PromptCause::Restored => "The work on this idea was imported or restored, and you go on \
             from it as it is now."
             .to_owned(),
+        PromptCause::NewConversation { why } => format!(
+            "Your last conversation could not go on, so this is a new one.{}",
+            reason(why)
+        ),
     }
 }
 
@@ -115,14 +123,18 @@ fn mentioned(signal: SignalKind) -> String {
 }
 
 fn retried(end: AttemptEnd, why: &str) -> String {
+    let why = reason(why);
+    format!("The last attempt at this idea {end}, and the idea was started again.{why}")
+}
+
+fn reason(why: &str) -> String {
     let why = plain(why);
     let why = cut(why.trim(), LONGEST);
-    let why = if why.is_empty() {
-        String::new()
-    } else {
-        format!(" Why it ended: {why}.")
-    };
-    format!("The last attempt at this idea {end}, and the idea was started again.{why}")
+    let why = why.trim_end_matches('.');
+    if why.is_empty() {
+        return String::new();
+    }
+    format!(" Why it ended: {why}.")
 }
 
 fn quoted(question: &str) -> String {

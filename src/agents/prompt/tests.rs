@@ -341,6 +341,10 @@ fn every_continued_prompt_begins_with_its_own_cause() {
         (PromptCause::Interrupted, "You were interrupted:"),
         (PromptCause::Crashed, "crashed"),
         (PromptCause::Unjudged, "before it could judge your work"),
+        (
+            PromptCause::ChangedNothing,
+            "You said it was done and changed nothing",
+        ),
         (PromptCause::FailedCheck, "A required command failed"),
         (
             PromptCause::Rejected { edited: false },
@@ -363,6 +367,12 @@ fn every_continued_prompt_begins_with_its_own_cause() {
             "Your last message mentioned `<swarm>COMPLETE</swarm>` within a sentence",
         ),
         (PromptCause::Restored, "imported or restored"),
+        (
+            PromptCause::NewConversation {
+                why: "Prompt is too long".into(),
+            },
+            "so this is a new one. Why it ended: Prompt is too long.",
+        ),
     ];
     for (cause, words) in causes {
         let interrupted = matches!(cause, PromptCause::Interrupted | PromptCause::Crashed);

@@ -54,6 +54,37 @@ const WORDS: &[(&[&str], Cause)] = &[
     ),
 ];
 
+/// Words about a conversation that cannot go on, in small letters: it is too long, or has an image
+/// or a tool call that the provider refuses.
+const EXHAUSTED: &[&str] = &[
+    "prompt is too long",
+    "context window",
+    "context_length_exceeded",
+    "maximum context length",
+    "exceed context limit",
+    "input token count",
+    "output token maximum",
+    "request too large",
+    "request_too_large",
+    "ids were found without",
+    "without a corresponding",
+    "must have a corresponding",
+    "no tool output found for function call",
+    "number of function response parts",
+    "could not process image",
+    "could not be processed and was removed",
+    "unable to process input image",
+    "does not represent a valid image",
+    "image exceeds",
+    "image dimensions exceed",
+];
+
+/// Whether a text says that the conversation cannot go on. The provider's status counts first.
+pub fn names_exhausted_conversation(text: &str) -> bool {
+    let text = text.to_lowercase();
+    EXHAUSTED.iter().any(|words| text.contains(words))
+}
+
 /// The cause that the words of a text name.
 pub fn cause_from_text(text: &str) -> Option<Cause> {
     let text = text.to_lowercase();
@@ -92,6 +123,22 @@ pub fn cause_from_status_in(text: &str) -> Option<Cause> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_conversation_that_cannot_go_on_is_known_by_its_words() {
+        for text in [
+            "API Error: 400 messages.3: `tool_use` ids were found without `tool_result` blocks",
+            "input length and `max_tokens` exceed context limit: 199759 + 20000 > 200000",
+            "API Error: Claude's response exceeded the 32000 output token maximum.",
+            "The input token count (1200000) exceeds the maximum number of tokens allowed",
+            "messages.1.content.0.image.source.base64: image exceeds 5 MB maximum",
+        ] {
+            assert!(names_exhausted_conversation(text), "{text}");
+        }
+        for text in ["bad thing", "Request contains an invalid argument."] {
+            assert!(!names_exhausted_conversation(text), "{text}");
+        }
+    }
 
     #[test]
     fn plain_words_blame() {

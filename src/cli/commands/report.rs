@@ -190,12 +190,21 @@ fn parts(report: &Value, times: &Times) -> Vec<(&'static str, Tone, Vec<String>)
         all.map(|one| idea(one, report, times)).collect()
     };
     let accounts = usage::accounts(report, times.now());
+    let slept = list(report, "slept").iter().map(|one| {
+        let until = time(one, "until").map_or_else(String::new, |at| times.show(at));
+        let seconds = one["seconds"].as_i64().unwrap_or_default();
+        format!(
+            "{until}  for {}",
+            clock::span(seconds.saturating_mul(1_000))
+        )
+    });
     vec![
         ("Landed", Tone::Good, ideas("landed")),
         ("Had nothing to land", Tone::Warn, ideas("nothingToLand")),
         ("Did not land", Tone::Bad, ideas("failed")),
         ("Unfinished", Tone::Plain, ideas("waiting")),
         ("Accounts on hold", Tone::Warn, accounts),
+        ("The machine slept", Tone::Plain, slept.collect()),
     ]
 }
 

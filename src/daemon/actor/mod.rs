@@ -151,10 +151,10 @@ impl Actor {
         }
     }
 
-    /// Uses another wall clock than the system's.
+    /// Uses other clocks than the system's.
     #[cfg(test)]
-    pub(super) fn with_wall(mut self, wall: fn() -> Timestamp) -> Self {
-        self.clock = Clock::of(self.tip.swarm.last_event_at, wall);
+    pub(super) fn with_clock(mut self, after: fn(Timestamp) -> Clock) -> Self {
+        self.clock = after(self.tip.swarm.last_event_at);
         self
     }
 
@@ -240,9 +240,9 @@ impl Actor {
     }
 
     fn decide(&mut self, mut batch: Batch, messages: impl IntoIterator<Item = Message>) {
-        let (now, went_back) = self.clock.now();
-        if let Some(by_ms) = went_back {
-            self.judge(&mut batch, Observation::ClockWentBack { by_ms }, now);
+        let (now, seen) = self.clock.now();
+        for seen in seen {
+            self.judge(&mut batch, seen, now);
         }
         for message in messages {
             match message {

@@ -145,7 +145,7 @@ pub(in crate::daemon) fn of_attempt(attempt: &Attempt) -> Option<&ImportedConver
 /// Whether an iteration of the attempt may have read its prompt: one that was not excused and said
 /// something. A program may be killed before it reads anything.
 pub(in crate::daemon) fn was_told(paths: &Paths, attempt: &Attempt) -> bool {
-    let counted = attempt.iteration.saturating_sub(attempt.excused);
+    let counted = attempt.iteration.saturating_sub(attempt.excused.iterations);
     counted > 1 && has_spoken(paths, attempt)
 }
 

@@ -316,8 +316,11 @@ impl Model {
                 let through = matches!(end.verdict, None | Some(Verdict::Complete));
                 end.how == (RunEndKind::Exited { code: 0 }) && end.stdout_bytes > 0 && through
             }
+            // Work that changed nothing is sent back.
+            (Effect::Seal(asked), Ok(Outcome::Seal(SealOutcome::Sealed { head, .. }))) => {
+                asked.base != *head
+            }
             (Effect::PrepareWorktree(_), Ok(Outcome::PrepareWorktree(_)))
-            | (Effect::Seal(_), Ok(Outcome::Seal(SealOutcome::Sealed { .. })))
             | (Effect::SaveWork(_), Ok(Outcome::SaveWork(SaveWorkOutcome::Saved { .. })))
             | (Effect::BuildMerge(_), Ok(Outcome::BuildMerge(BuildMergeOutcome::Built { .. })))
             | (Effect::PrepareVerify(_), Ok(Outcome::PrepareVerify(_)))

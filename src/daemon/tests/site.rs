@@ -16,6 +16,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
+use crate::daemon::actor::clock::Clock;
 use crate::daemon::actor::drivers::Drivers;
 use crate::daemon::actor::handle::{Accepted, CommandError, Handle, Message, Published};
 use crate::daemon::actor::journal_thread::JournalThread;
@@ -39,6 +40,13 @@ pub(super) type Answer = (Command, Result<Accepted, CommandError>);
 thread_local! {
     /// When the clock of this thread's daemons stood at [`START`].
     static BEGAN: Cell<Option<Instant>> = const { Cell::new(None) };
+    /// How long the machine of this thread's daemons has slept.
+    static SLEPT: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+}
+
+/// The machine of this thread's daemons is suspended for so long.
+pub(super) fn suspend(time: Duration) {
+    SLEPT.set(SLEPT.get() + time);
 }
 
 /// The wall clock of this thread's daemons: it goes as tokio's, which stands unless it is moved.
@@ -46,6 +54,10 @@ pub(super) fn wall() -> Timestamp {
     let began = BEGAN.get().expect("a site was made");
     let since = Instant::now().duration_since(began).as_millis();
     START.plus_millis(i64::try_from(since).unwrap())
+}
+
+fn clock(last: Timestamp) -> Clock {
+    Clock::of(last, wall, || Some(SLEPT.get()))
 }
 
 /// See the module.
@@ -190,7 +202,7 @@ impl Alive {
         );
         Self {
             let_go: LetGo(site.faults.clone()),
-            actor: Box::pin(actor.with_wall(wall).run()),
+            actor: Box::pin(actor.with_clock(clock).run()),
             ended: None,
             handle,
             drivers,

@@ -31,7 +31,7 @@ pub use checkpoints::unknown as unknown_checkpoint;
 
 use super::command::Command;
 use super::effect::{self, Effect, Purpose};
-use super::event::{ClockWentBack, CommandTaken, EffectFinished, Event};
+use super::event::{ClockWentBack, CommandTaken, EffectFinished, Event, MachineSlept};
 use super::ids::{EffectId, IdeaId, RunId, attempt_name};
 use super::observation::{Observation, RunEnd};
 use super::outcome::{Failure, InboxArchived, Outcome, StopDelivered, WorktreeReleased};
@@ -202,7 +202,7 @@ pub fn observation(state: &State, seen: &Observation, now: Timestamp) -> Vec<Eve
             signal,
         } => attempt::signals::seen(&mut plan, run, *offset, signal),
         Observation::SessionSeen { run, session } => {
-            attempt::provider::session_seen(&mut plan, run, session);
+            attempt::conversation::seen(&mut plan, run, session);
         }
         Observation::ModelAnswered { run } => attempt::provider::answered(&mut plan, run),
         Observation::ProviderAwaited { run, why } => {
@@ -212,6 +212,7 @@ pub fn observation(state: &State, seen: &Observation, now: Timestamp) -> Vec<Eve
         Observation::EffectDone { effect, outcome } => effect_done(&mut plan, *effect, outcome),
         Observation::TargetAt { commit } => baseline::target_at(&mut plan, commit),
         Observation::ClockWentBack { by_ms } => plan.emit(ClockWentBack { by_ms: *by_ms }),
+        Observation::MachineSlept { seconds } => plan.emit(MachineSlept { seconds: *seconds }),
         Observation::MemoryShown {
             run,
             items,

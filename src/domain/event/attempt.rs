@@ -108,6 +108,9 @@ pub struct AttemptSealed {
     /// Links that lead out of the worktree and were not committed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<String>,
+    /// Whether the branch has no work of its own, although its agent said COMPLETE.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub empty: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

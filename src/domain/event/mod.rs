@@ -72,6 +72,8 @@ pub enum Event {
     ModeSet(ModeSet),
     /// The system clock went backwards.
     ClockWentBack(ClockWentBack),
+    /// The machine was suspended; no agent is charged for that time.
+    MachineSlept(MachineSlept),
     /// The disk is full; nothing starts until the given time.
     RoomAwaited(RoomAwaited),
     /// The target was seen at a commit.

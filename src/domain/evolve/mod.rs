@@ -47,6 +47,7 @@ fn fold(state: &mut State, at: Timestamp, event: &Event) {
     match event {
         // The reader of the log installs the state that a log starts with.
         Event::Mark(_) | Event::ClockWentBack(_) | Event::StateRestored(_) => {}
+        Event::MachineSlept(slept) => swarm::sleep(state, at, slept),
         Event::DaemonStarted(started) => swarm::start(state, started),
         Event::PhaseChanged(changed) => swarm::change_phase(state, changed),
         Event::PauseSet(pause) => swarm::pause(state, pause),

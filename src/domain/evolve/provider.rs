@@ -26,14 +26,15 @@ pub(super) fn excuse(state: &mut State, excused: &IterationExcused) {
             attempt.phase = phase;
             attempt.not_before = excused.not_before;
         }
-        attempt.excused += 1;
+        attempt.excused.iterations += 1;
         match excused.excuse {
-            Excuse::Cut | Excuse::Idle => attempt.cut += 1,
+            Excuse::Cut | Excuse::Idle => attempt.excused.cut += 1,
             Excuse::Session => {
                 if let Some(session) = attempt.session.as_deref_mut() {
                     session.failures += 1;
                 }
             }
+            Excuse::Exhausted => attempt.excused.exhausted += 1,
             Excuse::Account | Excuse::Profile => {}
         }
     });
@@ -190,7 +191,8 @@ fn use_up(state: &mut State, at: Timestamp, end: &RunEnd) {
 
 /// An iteration ended successfully: counts of failures in a row are reset.
 pub(super) fn went_well(attempt: &mut Attempt) {
-    attempt.cut = 0;
+    attempt.excused.cut = 0;
+    attempt.excused.exhausted = 0;
     if let Some(session) = attempt.session.as_deref_mut() {
         session.failures = 0;
     }

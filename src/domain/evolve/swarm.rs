@@ -8,15 +8,19 @@ use super::{attempt, baseline, checks, records, setup};
 use crate::domain::command::{InboxFile, TargetChoice};
 use crate::domain::effect::{self, Effect, Purpose};
 use crate::domain::event::{
-    AttemptEnded, DaemonStarted, EffectFinished, EffectRequested, ModeSet, PauseSet, PhaseChanged,
-    SettingsLoaded, StateRepaired, TargetRewritten, TargetSeen, TargetSettled, WarningRaised,
+    AttemptEnded, DaemonStarted, EffectFinished, EffectRequested, MachineSlept, ModeSet, PauseSet,
+    PhaseChanged, SettingsLoaded, StateRepaired, TargetRewritten, TargetSeen, TargetSettled,
+    WarningRaised,
 };
 use crate::domain::ids::{IdeaId, Oid, RunId};
 use crate::domain::settings::{Mode, Settings};
 use crate::domain::state::baseline::Baseline;
 use crate::domain::state::checkpoint::Reason;
-use crate::domain::state::{AttemptEnd, IdeaStatus, Owed, State, UnusedWorktree, Warning};
+use crate::domain::state::{AttemptEnd, IdeaStatus, Owed, Slept, State, UnusedWorktree, Warning};
 use crate::domain::time::Timestamp;
+
+/// Number of times at which the machine slept that are remembered.
+const SLEEPS_KEPT: usize = 20;
 
 /// A new daemon retries the cleanup that failed before, and looks at the target again.
 pub(super) fn start(state: &mut State, started: &DaemonStarted) {
@@ -289,4 +293,15 @@ fn find_landing(state: &mut State, at: Timestamp, id: &IdeaId, commit: &Oid) {
     let outbox = &state.outbox;
     state.stops.retain(|run, _| of_run(outbox, run));
     with_idea(state, id, at, |idea| is_done(idea, at, commit));
+}
+
+pub(super) fn sleep(state: &mut State, at: Timestamp, slept: &MachineSlept) {
+    let all = &mut state.swarm.slept;
+    if all.len() >= SLEEPS_KEPT {
+        all.remove(0);
+    }
+    all.push(Slept {
+        until: at,
+        seconds: slept.seconds,
+    });
 }

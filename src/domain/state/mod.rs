@@ -51,7 +51,8 @@ use crate::domain::usage::Spent;
 
 pub use attempt::prompt_cause;
 pub use attempt::{
-    Attempt, AttemptEnd, EndedAttempt, Ending, FailedCheck, Feedback, ReviewComment, Said, Task,
+    Attempt, AttemptEnd, EndedAttempt, Ending, Excused, FailedCheck, Feedback, ReviewComment, Said,
+    Task,
 };
 pub use idea::{Audit, Idea, IdeaStatus, Kept, LANDED};
 pub use merge_entry::{Conflict, MergeEntry, Verified, Waits};
@@ -214,6 +215,9 @@ pub struct Swarm {
     pub broken_command: Option<String>,
     /// Time of the last event.
     pub last_event_at: Timestamp,
+    /// When the machine was suspended lately, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub slept: Vec<Slept>,
     /// Ideas landed since the last periodic checkpoint was requested.
     #[serde(skip_serializing_if = "is_zero")]
     pub landed_since_checkpoint: u32,
@@ -246,6 +250,16 @@ pub struct Swarm {
     /// The archive that it was imported from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub imported: Option<Box<Imported>>,
+}
+
+/// A time in which the machine was suspended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Slept {
+    /// When the daemon noticed that it was over.
+    pub until: Timestamp,
+    /// How long it lasted, in seconds.
+    pub seconds: u64,
 }
 
 /// Cleanup left by decisions. It is requested from the state, so a torn log neither loses nor

@@ -154,4 +154,6 @@ pub enum Excuse {
     Idle,
     /// Its conversation could not be resumed.
     Session,
+    /// Its conversation cannot go on.
+    Exhausted,
 }

@@ -207,7 +207,11 @@ fn usage_adds_up(state: &State) {
     all.add_all(&state.records.replays_used);
     assert_eq!(days, all, "what was used on all days");
     for (agent, attempt) in &state.agents {
-        assert!(attempt.excused <= attempt.iteration, "{agent}");
+        assert!(attempt.excused.iterations <= attempt.iteration, "{agent}");
+        assert!(
+            attempt.excused.exhausted <= 1,
+            "{agent} gets a third conversation"
+        );
         assert!(attempt.using.is_none() || attempt.run.is_some(), "{agent}");
     }
 }

@@ -228,7 +228,7 @@ fn scope(of_session: bool) -> Scope {
 fn some_verdict(state: &State, choices: &mut Choices) -> Verdict {
     let now = state.swarm.last_event_at;
     let later = |choices: &mut Choices| i64::try_from(choices.pick(100_000)).unwrap() - 20_000;
-    let cause = match choices.pick(18) {
+    let cause = match choices.pick(19) {
         0..7 => return Verdict::Complete,
         7 | 8 => return Verdict::Cut,
         9 => Cause::Limit { until: None },
@@ -240,6 +240,7 @@ fn some_verdict(state: &State, choices: &mut Choices) -> Verdict {
         14 => Cause::Session,
         15 => Cause::Credit,
         16 => Cause::Profile,
+        17 => Cause::Exhausted,
         _ => Cause::Other,
     };
     failed(cause)

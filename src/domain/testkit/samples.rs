@@ -52,6 +52,7 @@ fn ends() -> Vec<Event> {
         failed(Cause::Credit),
         failed(Cause::Profile),
         failed(Cause::Session),
+        failed(Cause::Exhausted),
         failed(Cause::Other),
     ];
     let ended = |end| {
@@ -161,7 +162,13 @@ pub(crate) fn of_every_kind() -> Vec<Event> {
 
 /// Those, and all their forms.
 pub(crate) fn all() -> Vec<Event> {
-    let excuses = [Excuse::Profile, Excuse::Cut, Excuse::Idle, Excuse::Session];
+    let excuses = [
+        Excuse::Profile,
+        Excuse::Cut,
+        Excuse::Idle,
+        Excuse::Session,
+        Excuse::Exhausted,
+    ];
     let do_not_count = excuses.map(|excuse| {
         Event::IterationExcused(IterationExcused {
             agent: id("ed-001"),

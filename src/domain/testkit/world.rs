@@ -209,7 +209,7 @@ impl World {
             Effect::Land(it) => self.land(it, choices)?.into(),
             Effect::StartResolution(_) => self.start_resolution(choices)?.into(),
             Effect::FinishResolution(_) => self.finish_resolution(choices)?.into(),
-            Effect::Seal(_) => self.seal(choices)?.into(),
+            Effect::Seal(effect) => self.seal(effect, choices)?.into(),
             Effect::SaveWork(_) => self.save_work(choices)?.into(),
             Effect::MakeCheckpoint(it) => self.keep(state, it, choices)?.into(),
             Effect::DeleteCheckpoint(it) => self.forget(it).into(),
@@ -347,15 +347,25 @@ impl World {
         Ok(FinishResolutionOutcome::Finished { head, left_out })
     }
 
-    fn seal(&mut self, choices: &mut Choices) -> Result<SealOutcome, Failure> {
-        match choices.pick(10) {
-            0..8 => Ok(SealOutcome::Sealed {
+    fn seal(
+        &mut self,
+        effect: &effect::Seal,
+        choices: &mut Choices,
+    ) -> Result<SealOutcome, Failure> {
+        match choices.pick(11) {
+            0 => Ok(SealOutcome::Sealed {
+                head: effect.base.clone(),
+                committed: false,
+                setup: some_setup(choices).key,
+                links: vec![],
+            }),
+            1..9 => Ok(SealOutcome::Sealed {
                 head: self.commit(),
                 committed: true,
                 setup: some_setup(choices).key,
                 links: vec![],
             }),
-            8 => Ok(SealOutcome::Unsealable {
+            9 => Ok(SealOutcome::Unsealable {
                 message: "a merge is in progress".into(),
             }),
             _ => Err(cannot(choices)),

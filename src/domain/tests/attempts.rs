@@ -10,9 +10,10 @@ use crate::domain::lifecycle::{AttemptPhase, SwarmPhase};
 use crate::domain::observation::{Observation, RunEnd, RunEndKind};
 use crate::domain::outcome::{FailureKind, LandOutcome, SealOutcome, WorktreeReleased};
 use crate::domain::signal::Signal;
+use crate::domain::state::prompt_cause::PromptCause;
 use crate::domain::state::{AttemptEnd, IdeaStatus};
 use crate::domain::testkit::outcomes::{prepared, sealed};
-use crate::domain::testkit::scenario::exit;
+use crate::domain::testkit::scenario::{exit, fold};
 use crate::domain::testkit::{Scenario, agent, idea, oid};
 use crate::view::{self, Rest};
 
@@ -259,11 +260,12 @@ fn an_agent_that_a_check_sends_back_without_a_new_commit_is_stuck_too() {
     let mut s = Scenario::with(|settings| settings.stuck_threshold = 2);
     s.add("one").well_until("iteration");
     let stuck = |s: &Scenario| s.state.warnings.get("stuck-ed-001").cloned();
-    for iteration in 1..3 {
+    silent(&mut s, 100, 2_000, Some(2));
+    for iteration in 2..4 {
         assert_eq!((s.attempt(1).iteration, stuck(&s)), (iteration, None));
         s.says(&agent(1), Signal::Complete(None));
-        silent(&mut s, 100, 2_000, Some(1));
-        s.answer("seal", sealed(1, false));
+        silent(&mut s, 100, 2_000, Some(2));
+        s.answer("seal", sealed(2, false));
         s.well_until("gate").check(exit(1));
         s.well_until("iteration");
     }
@@ -784,4 +786,95 @@ fn a_new_configuration_clears_the_warning_about_a_quality_command() {
     assert!(s.state.warnings.contains_key("quality-0"));
     s.load(|settings| settings.quality_commands = vec!["another".into()]);
     assert!(!s.state.warnings.contains_key("quality-0"));
+}
+
+/// The agent says COMPLETE, and its branch is sealed at this commit.
+fn finishes_at(s: &mut Scenario, number: u64, head: u64) {
+    s.well_until("iteration").completes(&agent(number));
+    s.answer("seal", sealed(head, false));
+}
+
+#[test]
+fn complete_without_a_change_is_sent_back_once_and_then_blocked() {
+    let mut s = Scenario::running();
+    s.add("one");
+    finishes_at(&mut s, 1, 1);
+    assert_eq!(s.attempt(1).prompt_cause(), PromptCause::ChangedNothing);
+    finishes_at(&mut s, 1, 1);
+    let one = s.idea(1);
+    assert_eq!(one.status, IdeaStatus::Blocked);
+    let why = one.last_error.as_deref().unwrap();
+    assert!(
+        why.contains("said it was done and changed nothing"),
+        "{why}"
+    );
+    assert!(s.pending("gate").is_none(), "nothing was checked");
+    // A person may try again, and the new attempt is sent back once, too.
+    s.command(Command::RetryIdea { id: idea(1) });
+    finishes_at(&mut s, 2, 1);
+    s.all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+}
+
+#[test]
+fn a_change_after_the_work_was_sent_back_lands() {
+    let mut s = Scenario::running();
+    s.add("one");
+    finishes_at(&mut s, 1, 1);
+    finishes_at(&mut s, 1, 2);
+    s.all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+}
+
+#[test]
+fn a_branch_that_only_followed_the_target_has_no_work() {
+    let mut s = Scenario::running();
+    s.add("one").all_goes_well();
+    let landed = s.state.swarm.target.clone().unwrap().commit;
+    s.add("two").well_until("iteration");
+    assert_ne!(s.attempt(2).base.as_ref(), Some(&landed));
+    for _ in 0..2 {
+        s.well_until("iteration").completes(&agent(2));
+        let head = landed.clone();
+        s.answer(
+            "seal",
+            SealOutcome::Sealed {
+                head,
+                committed: false,
+                setup: None,
+                links: vec![],
+            },
+        );
+    }
+    assert_eq!(s.idea(2).status, IdeaStatus::Blocked);
+}
+
+#[test]
+fn without_another_iteration_complete_without_a_change_blocks_at_once() {
+    let mut s = Scenario::with(|settings| settings.max_iterations = 1);
+    s.add("one");
+    finishes_at(&mut s, 1, 1);
+    assert_eq!(s.idea(1).status, IdeaStatus::Blocked);
+}
+
+#[test]
+fn a_torn_log_of_complete_without_a_change_still_sends_it_back() {
+    let mut s = Scenario::running();
+    s.add("one");
+    finishes_at(&mut s, 1, 1);
+    let known = |(_, event): &(_, Event)| matches!(event, Event::AttemptSealed(_));
+    let sealed_at = s.log.iter().position(known).unwrap();
+    for length in sealed_at..=s.log.len() {
+        let mut torn = Scenario::empty();
+        torn.now = s.now;
+        torn.log = s.log[..length].to_vec();
+        torn.state = fold(&torn.log);
+        torn.restart();
+        if torn.pending("seal").is_some() {
+            torn.answer("seal", sealed(1, false));
+        }
+        assert_eq!(torn.idea(1).status, IdeaStatus::Active, "{length}");
+        torn.all_goes_well();
+        assert_eq!(torn.idea(1).status, IdeaStatus::Done, "{length}");
+    }
 }

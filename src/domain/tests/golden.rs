@@ -24,15 +24,15 @@ use crate::domain::event::{
     GateExcused, GateFailed, GatePassed, GateStarted, HookApproved, HookAsked, HookCutOff,
     HookFinished, HookOwed, HookStarted, HookTimedOut, IdeaAdded, IdeaAssigned, IdeaCancelled,
     IdeaClaimed, IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationJudged,
-    IterationStarted, Learned, LostEvents, Mark, MergeApproved, MergeBuilt, MergeConflicted,
-    MergeMoved, MergeQueued, MergeRejected, MergeReleased, MergeReturned, MessageQueued, ModeSet,
-    NeedArose, NeedSettled, NightBegan, NightEnded, NoticeDelivered, NoticeFailed, PauseLifted,
-    PauseSet, PhaseChanged, RedirectUndone, RepairWay, ResolverFailed, RollbackAbandoned,
-    RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted,
-    SettingsLoaded, SetupPassed, SetupStarted, SignalSeen, StateRepaired, StateRestored,
-    TargetRewritten, TargetSeen, TargetSettled, TaskSet, UndoRecorded, VerifyDoubted, VerifyPassed,
-    VerifyReady, VerifyStarted, WarningCleared, WarningRaised, WorkRescued, WorkSaved,
-    WorktreeReady,
+    IterationStarted, Learned, LostEvents, MachineSlept, Mark, MergeApproved, MergeBuilt,
+    MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased, MergeReturned,
+    MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan, NightEnded, NoticeDelivered,
+    NoticeFailed, PauseLifted, PauseSet, PhaseChanged, RedirectUndone, RepairWay, ResolverFailed,
+    RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited,
+    RunEnded, RunStarted, SettingsLoaded, SetupPassed, SetupStarted, SignalSeen, StateRepaired,
+    StateRestored, TargetRewritten, TargetSeen, TargetSettled, TaskSet, UndoRecorded,
+    VerifyDoubted, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared, WarningRaised,
+    WorkRescued, WorkSaved, WorktreeReady,
 };
 use crate::domain::hook::{HookName, HookSettings};
 use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, RunId};
@@ -106,6 +106,7 @@ fn swarm_samples() -> Vec<Event> {
         }),
         Event::ModeSet(ModeSet { mode: None }),
         Event::ClockWentBack(ClockWentBack { by_ms: 1_500 }),
+        Event::MachineSlept(MachineSlept { seconds: 28_800 }),
         Event::TargetSeen(TargetSeen {
             branch: "main".into(),
             commit: oid(1),
@@ -296,6 +297,7 @@ fn attempt_samples() -> Vec<Event> {
             committed: true,
             setup: None,
             links: vec![],
+            empty: false,
         }),
         Event::GatePassed(GatePassed {
             agent: of(),
@@ -993,6 +995,15 @@ fn setup_samples() -> Vec<Event> {
             committed: false,
             setup: Some("0123".into()),
             links: vec!["node_modules".into()],
+            empty: false,
+        }),
+        Event::AttemptSealed(AttemptSealed {
+            agent: agent(1),
+            head: oid(1),
+            committed: false,
+            setup: None,
+            links: vec![],
+            empty: true,
         }),
         Event::BaselineReady(BaselineReady {
             commit: oid(3),

@@ -107,7 +107,7 @@ fn a_limit_with_a_reset_holds_the_account_until_then_and_a_little_longer() {
     iterationExcused {agent: ed-001, excuse: account, phase: backoff}
     end #2
     ");
-    assert_eq!(s.attempt(1).excused, 1);
+    assert_eq!(s.attempt(1).excused.iterations, 1);
     s.wait(61_999);
     assert_snapshot!(s.then(), @"");
     s.wait(1);
@@ -149,7 +149,7 @@ fn a_limit_without_a_reset_is_tried_later_each_time() {
     answers(&mut s, 1);
     over(&mut s, 1, limit(None));
     assert_eq!(s.state.accounts["claude"].times, 1);
-    assert_eq!(s.attempt(1).excused, s.attempt(1).iteration);
+    assert_eq!(s.attempt(1).excused.iterations, s.attempt(1).iteration);
 }
 
 #[test]
@@ -250,7 +250,10 @@ fn an_overload_backs_off_up_to_its_maximum_and_never_fails_anything() {
     }
     assert_snapshot!(format!("{waits:?}"), @r"[4980, 11700, 16560, 36720, 71920, 188000, 339520, 531000, 589200, 483000, 565800, 528000]");
     assert_eq!(s.idea(1).status, IdeaStatus::Active);
-    assert_eq!((s.attempt(1).excused, s.attempt(1).iteration), (12, 13));
+    assert_eq!(
+        (s.attempt(1).excused.iterations, s.attempt(1).iteration),
+        (12, 13)
+    );
 }
 
 #[test]
@@ -447,7 +450,7 @@ fn answers_that_are_cut_off_again_and_again_hold_the_account_before_they_are_a_f
     }
     over(&mut s, 1, end(0, Verdict::Complete));
     over(&mut s, 1, end(0, Verdict::Cut));
-    assert_eq!(s.attempt(1).cut, 1);
+    assert_eq!(s.attempt(1).excused.cut, 1);
 }
 
 #[test]
@@ -470,7 +473,7 @@ fn silence_while_waiting_is_charged_to_the_account() {
     let how = RunEndKind::Idle;
     over(&mut s, 1, RunEnd { how, ..limit(None) });
     assert_eq!(s.attempt(1).phase, AttemptPhase::Backoff);
-    assert_eq!(s.attempt(1).cut, 0);
+    assert_eq!(s.attempt(1).excused.cut, 0);
     let account = s.state.accounts.values().next().unwrap();
     assert_eq!(account.kind, HoldKind::Limit);
 }

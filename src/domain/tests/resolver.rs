@@ -163,7 +163,7 @@ fn cut_off_resolver_runs_do_not_count_against_the_attempt() {
         .check(exit(1))
         .well_until("iteration");
     over(&mut s, 1, end(0, Verdict::Cut));
-    assert_eq!(s.attempt(1).cut, 1);
+    assert_eq!(s.attempt(1).excused.cut, 1);
     s.wait_for_deadline();
     lands(&mut s);
 }

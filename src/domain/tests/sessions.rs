@@ -1,5 +1,5 @@
-//! Conversations: taken up by the next iteration and the next attempt, given up when they cannot
-//! be.
+//! Conversations: resumed by the next iteration and the next attempt, dropped when they cannot be
+//! resumed or cannot go on.
 
 use insta::assert_snapshot;
 
@@ -8,7 +8,8 @@ use crate::domain::command::Command;
 use crate::domain::effect::{self, Effect};
 use crate::domain::observation::{Observation, RunEnd, RunEndKind};
 use crate::domain::state::IdeaStatus;
-use crate::domain::testkit::{Scenario, agent, idea, profile};
+use crate::domain::state::prompt_cause::PromptCause;
+use crate::domain::testkit::{Scenario, agent, idea, oid, profile};
 use crate::domain::verdict::{Cause, Verdict};
 
 /// An agent at work in a conversation.
@@ -190,4 +191,62 @@ fn a_run_without_a_conversation_cannot_fail_because_of_one() {
     s.well_until("iteration");
     over(&mut s, 1, blamed(Cause::Session));
     assert_eq!(s.idea(1).status, IdeaStatus::Failed);
+}
+
+#[test]
+fn a_conversation_that_cannot_go_on_is_replaced_at_no_charge() {
+    let mut s = talking();
+    over(&mut s, 1, blamed(Cause::Exhausted));
+    assert_snapshot!(s.then(), @r"
+    run r0001-ed-001-i1 Exited { code: 1 }
+    sessionDropped {agent: ed-001, why: try again later}
+    iterationExcused {agent: ed-001, excuse: exhausted, notBefore: 2026-01-01T00:00:01.000Z, phase: backoff}
+    end #2
+    ");
+    assert_eq!(session(&s, 1), None);
+    s.wait_for_deadline();
+    assert_eq!(s.attempt(1).counted_iterations(), 1);
+    let why = "try again later".into();
+    assert_eq!(
+        s.attempt(1).prompt_cause(),
+        PromptCause::NewConversation { why }
+    );
+    named(&mut s, "second");
+    s.all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+    assert_eq!((s.idea(1).attempts, s.idea(1).retry_count), (1, 0));
+}
+
+#[test]
+fn two_conversations_in_a_row_without_a_commit_fail_the_idea() {
+    let mut s = talking();
+    over(&mut s, 1, blamed(Cause::Exhausted));
+    s.wait_for_deadline();
+    named(&mut s, "second");
+    over(&mut s, 1, blamed(Cause::Exhausted));
+    assert_eq!(s.idea(1).status, IdeaStatus::Failed);
+    let why = s.idea(1).last_error.as_deref().unwrap();
+    assert!(why.contains("could not go on 2 times in a row"), "{why}");
+    assert!(why.contains("try again later"), "{why}");
+    s.command(Command::RetryIdea { id: idea(1) });
+    assert_eq!(session(&s, 1), None);
+}
+
+#[test]
+fn conversations_with_a_commit_between_them_are_replaced_again_and_again() {
+    let mut s = talking();
+    for number in 0..4 {
+        let head = Some(oid(0x50 + number));
+        over(
+            &mut s,
+            1,
+            RunEnd {
+                head,
+                ..blamed(Cause::Exhausted)
+            },
+        );
+        s.wait_for_deadline();
+    }
+    s.all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
 }

@@ -10,7 +10,7 @@ use crate::domain::event::Event;
 use crate::domain::ids::IdeaId;
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::observation::{Observation, RunEnd};
-use crate::domain::outcome::Outcome;
+use crate::domain::outcome::{Outcome, SealOutcome};
 use crate::domain::settings::Settings;
 use crate::domain::signal::Signal;
 use crate::domain::state::IdeaStatus;
@@ -241,11 +241,12 @@ fn iterations_that_change_nothing_block_the_idea() {
 #[test]
 fn a_check_that_sends_an_agent_back_which_changes_nothing_blocks_the_idea() {
     let mut s = working(|settings| settings.stuck_threshold = 2);
-    for output in ["a", "b"] {
+    // What an earlier attempt had left is committed by the first seal.
+    for (tree, output) in [(1, "a"), (2, "b")] {
         assert!(!is_blocked(&s));
         s.says(&agent(1), Signal::Complete(None));
-        leaves(&mut s, Some(&clean()));
-        s.answer("seal", sealed(1, false)).well_until("gate");
+        leaves(&mut s, Some(&oid(tree).to_string()));
+        s.answer("seal", sealed(2, false)).well_until("gate");
         let gate = s.pending("gate").unwrap();
         s.run_over(gate, failure(output));
     }
@@ -424,9 +425,10 @@ fn a_merge_check_that_cannot_run_holds_the_queue() {
     assert_eq!(s.idea(1).status, IdeaStatus::Done);
 }
 
-/// A night of four ideas. `commits`: whether each iteration changes something.
+/// A night of four ideas.
 struct Night {
-    commits: bool,
+    /// The tip of the branch after the run with this number.
+    tip: fn(u64) -> u64,
     /// How the check ends the given time.
     check: fn(u32) -> RunEnd,
 }
@@ -460,7 +462,16 @@ impl Night {
                     checks += 1;
                     (self.check)(checks).into()
                 }
-                Effect::Seal(_) if !self.commits => sealed(1, false).into(),
+                Effect::Seal(effect::Seal { agent, .. }) => {
+                    let head = s.state.agents[agent].head.clone().unwrap();
+                    SealOutcome::Sealed {
+                        head,
+                        committed: false,
+                        setup: None,
+                        links: vec![],
+                    }
+                    .into()
+                }
                 other => good(other, id.0),
             };
             s.done(id, outcome);
@@ -470,7 +481,7 @@ impl Night {
     }
 
     fn iteration(&self, number: u64) -> Outcome {
-        let tip = if self.commits { 0x5000 + number } else { 1 };
+        let tip = (self.tip)(number);
         RunEnd {
             stdout_bytes: 100,
             duration_ms: 2_000,
@@ -487,21 +498,22 @@ fn a_night_with_a_check_that_cannot_pass_costs_three_iterations_an_idea() {
     // Before, each of the four ideas used up its maxIterations, which is 50.
     let unlimited = 4 * 50;
     let same = Night {
-        commits: true,
+        tip: |number| 0x5000 + number,
         check: |_| failure("a"),
     };
     let folded = same.iterations(|_| ());
     // Output that differs each time cannot be recognised: completion.sameCheckFailures ends it.
     let different = Night {
-        commits: true,
+        tip: same.tip,
         check: |time| failure(&time.to_string()),
     };
     let unfolded = different.iterations(|_| ());
     println!("the same failure: {folded} iterations for 4 ideas; another each time: {unfolded}");
     assert_eq!((folded, unfolded), (4 * 3, 4 * 8));
 
+    // Each agent changes something in its first iteration only.
     let idle = Night {
-        commits: false,
+        tip: |_| 0x5000,
         ..different
     };
     let on = idle.iterations(|_| ());
@@ -510,13 +522,16 @@ fn a_night_with_a_check_that_cannot_pass_costs_three_iterations_an_idea() {
         settings.same_check_failures = 0;
     });
     println!("nothing changed: {on} iterations for 4 ideas; with stuckThreshold 0: {off}");
-    assert_eq!((on, off), (4 * 5, unlimited));
+    assert_eq!((on, off), (4 * 6, unlimited));
+
+    let nothing = Night { tip: |_| 1, ..idle };
+    assert_eq!(nothing.iterations(|_| ()), 4 * 2);
 }
 
 #[test]
 fn a_night_whose_check_cannot_run_costs_what_was_running() {
     let missing = Night {
-        commits: true,
+        tip: |number| 0x5000 + number,
         check: |_| RunEnd::new(exit(127)),
     };
     let paid = missing.iterations(|_| ());

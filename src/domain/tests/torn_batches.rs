@@ -328,6 +328,7 @@ fn a_torn_log_of_a_resolver_with_a_failing_provider_continues() {
 fn a_torn_log_of_a_dropped_conversation_continues() {
     let ends = vec![well(), failed(Cause::Session), failed(Cause::Session)];
     ending_with(ends, |_| ());
+    ending_with(vec![failed(Cause::Exhausted), well()], |_| ());
 }
 
 /// Its worktree is prepared once more then; where that fails, nothing may be at work in it that
@@ -365,7 +366,8 @@ fn a_torn_log_of_an_excused_iteration_continues() {
         verdict: Some(Verdict::Cut),
         ..failed(Cause::Other)
     };
-    for end in [failed(Cause::Overloaded), failed(Cause::Session), cut] {
+    let failures = [Cause::Overloaded, Cause::Session, Cause::Exhausted].map(failed);
+    for end in failures.into_iter().chain([cut]) {
         let mut s = Scenario::running();
         s.add("one").well_until("iteration");
         over(&mut s, well());
@@ -384,8 +386,14 @@ fn a_torn_log_of_an_excused_iteration_continues() {
             }
             let attempt = torn.attempt(1);
             let last = &torn.log[length - 1].1;
-            assert_eq!(attempt.excused, 1, "after {last:?}");
-            assert_eq!(attempt.cut, s.attempt(1).cut, "after {last:?}");
+            assert_eq!(attempt.excused.iterations, 1, "after {last:?}");
+            assert_eq!(
+                attempt.excused.cut,
+                s.attempt(1).excused.cut,
+                "after {last:?}"
+            );
+            let exhausted = s.attempt(1).excused.exhausted;
+            assert_eq!(attempt.excused.exhausted, exhausted, "after {last:?}");
             assert_eq!(attempt.session, s.attempt(1).session, "after {last:?}");
             assert_eq!(attempt.phase, s.attempt(1).phase, "after {last:?}");
         }

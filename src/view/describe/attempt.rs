@@ -23,8 +23,12 @@ pub(super) fn sealed(sealed: &AttemptSealed) -> String {
         head,
         committed,
         links,
+        empty,
         ..
     } = sealed;
+    if *empty {
+        return format!("{agent} said it was done and changed nothing");
+    }
     let what = if *committed {
         "leftovers committed, "
     } else {

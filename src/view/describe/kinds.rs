@@ -113,6 +113,7 @@ pub fn interest(event: &Event) -> Interest {
         | Event::SwarmReclaimed(_) => Story,
         Event::SettingsLoaded(_)
         | Event::ClockWentBack(_)
+        | Event::MachineSlept(_)
         | Event::RoomAwaited(_)
         | Event::IterationStarted(_)
         | Event::IterationExcused(_)

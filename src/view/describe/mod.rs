@@ -21,7 +21,7 @@ mod waiting;
 
 pub use kinds::{Interest, KINDS, interest, is_news};
 pub use paused::{pause_reason, paused, paused_for};
-pub use point::{POINTS, Point, point, read, read_span, span, until};
+pub use point::{POINTS, Point, point, read, read_span, slept, span, until};
 pub use previous_daemon::from_before;
 pub use subject::{Subject, Subjects};
 pub use text::{Tone, is_unsafe, safe, safe_block, shorten, title};
@@ -85,6 +85,7 @@ fn describe_event(event: &Event) -> String {
         Event::SettingsLoaded(SettingsLoaded { settings, .. }) => settings_loaded(settings),
         Event::ModeSet(ModeSet { mode: Some(to) }) => format!("mode set to {}", mode(*to)),
         Event::ModeSet(ModeSet { mode: None }) => "mode follows the configuration again".into(),
+        Event::MachineSlept(slept) => point::slept(slept.seconds),
         Event::ClockWentBack(back) => format!("the clock went back by {} ms", back.by_ms),
         Event::RoomAwaited(RoomAwaited { .. }) => {
             "the disk is full; nothing starts for a few seconds, then swarm tries again".into()
@@ -226,7 +227,7 @@ fn describe_event(event: &Event) -> String {
             format!("{agent} started conversation {session}")
         }
         Event::SessionDropped(SessionDropped { agent, why }) => {
-            format!("{agent} starts a new conversation: {why}")
+            format!("{agent} drops its conversation: {why}")
         }
         Event::ProviderAwaited(ProviderAwaited { agent, why, .. }) => match why {
             Some(why) => format!("{agent} waits for its provider: {why}"),

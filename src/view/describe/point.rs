@@ -63,6 +63,15 @@ pub fn span(millis: i64) -> String {
     }
 }
 
+/// How long the machine slept: `the machine slept for 8 h 20 min`.
+pub fn slept(seconds: u64) -> String {
+    let millis = i64::try_from(seconds).unwrap_or(i64::MAX);
+    format!(
+        "the machine slept for {}",
+        span(millis.saturating_mul(1_000))
+    )
+}
+
 /// How long until a time: `now`, `in 12 min`.
 pub fn until(time: Timestamp, now: Timestamp) -> String {
     match time.since(now) {

@@ -294,6 +294,7 @@ fn names(event: &Event) -> Names<'_> {
         | Event::SettingsLoaded(_)
         | Event::ModeSet(_)
         | Event::ClockWentBack(_)
+        | Event::MachineSlept(_)
         | Event::RoomAwaited(_)
         | Event::TargetSeen(_)
         | Event::TargetSettled(_)

@@ -24,6 +24,7 @@ pub fn tone(event: &Event) -> Tone {
         | Event::NoticeFailed(_)
         | Event::TargetRewritten(_)
         | Event::ClockWentBack(_)
+        | Event::MachineSlept(_)
         | Event::PauseSet(_)
         | Event::MergeConflicted(_)
         | Event::MergeReturned(_)

@@ -38,6 +38,7 @@ pub(super) fn excuse(excuse: Excuse) -> &'static str {
         Excuse::Cut => "it was interrupted",
         Excuse::Idle => "it was silent for too long",
         Excuse::Session => "its conversation could not be resumed",
+        Excuse::Exhausted => "its conversation cannot go on",
     }
 }
 

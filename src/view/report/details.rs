@@ -9,8 +9,8 @@ use crate::domain::state::undo::Action;
 use crate::domain::state::{AttemptEnd, State};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
-use crate::view::ReportedIdea;
 use crate::view::usage::{self, UsedView};
+use crate::view::{ReportedIdea, describe};
 
 /// Kinds of things that go wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,6 +31,8 @@ pub enum BumpKind {
     RolledBack,
     /// An account had to wait.
     Account,
+    /// The machine was suspended.
+    Slept,
 }
 
 /// Something that went wrong.
@@ -83,7 +85,14 @@ pub fn bumps(state: &State, since: Option<Timestamp>) -> Vec<Bump> {
             hold.message
         ),
     });
+    let sleeps = state.swarm.slept.iter().map(|slept| Bump {
+        at: slept.until,
+        kind: BumpKind::Slept,
+        idea: None,
+        text: describe::slept(slept.seconds),
+    });
     let mut all: Vec<Bump> = ended
+        .chain(sleeps)
         .chain(rollbacks)
         .chain(accounts)
         .chain(profiles)
@@ -154,6 +163,7 @@ pub fn on_the_way(bumps: &[Bump]) -> BTreeMap<IdeaId, String> {
                 BumpKind::Rejected => "sent back by you",
                 BumpKind::RolledBack => "rolled back",
                 BumpKind::Account => "waited for its account",
+                BumpKind::Slept => "the machine slept",
             };
             format!("{what} {}", times(count))
         });

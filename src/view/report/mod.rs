@@ -27,7 +27,7 @@ pub struct ReportView {
     pub until: Timestamp,
     /// Ideas that landed.
     pub landed: Vec<ReportedIdea>,
-    /// Ideas that are done without a commit, because their agents changed nothing.
+    /// Ideas that are done without a commit, because the target had their work already.
     pub nothing_to_land: Vec<ReportedIdea>,
     /// Ideas that are `failed`, `timeout` or `blocked` and have not been retried.
     pub failed: Vec<ReportedIdea>,
@@ -41,10 +41,24 @@ pub struct ReportView {
     pub warnings: Vec<WarningView>,
     /// Accounts on hold.
     pub accounts: Vec<AccountView>,
+    /// When the machine was suspended: no agent is charged for that time.
+    pub slept: Vec<SleptView>,
     /// What the attempts used that ended in the period, and those still running.
     pub used: UsedView,
     /// The old name of `used`, kept for one version.
     pub spent: UsedView,
+}
+
+/// A time in which the machine was suspended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Slept)]
+pub struct SleptView {
+    /// When swarm noticed that it was over.
+    #[schema(schema_with = schema::time, required)]
+    pub until: Timestamp,
+    /// How long it lasted.
+    pub seconds: u64,
 }
 
 /// An idea in a report.
@@ -134,9 +148,19 @@ pub fn report(state: &State, since: Option<Timestamp>) -> ReportView {
         needs_you: needs_you(state),
         warnings: warned(state),
         accounts: accounts(state),
+        slept: slept(state, &recent),
         used: used.clone(),
         spent: used,
     }
+}
+
+fn slept(state: &State, recent: &dyn Fn(Timestamp) -> bool) -> Vec<SleptView> {
+    let all = state.swarm.slept.iter().filter(|one| recent(one.until));
+    all.map(|one| SleptView {
+        until: one.until,
+        seconds: one.seconds,
+    })
+    .collect()
 }
 
 fn reported(state: &State, id: &IdeaId, idea: &Idea) -> ReportedIdea {

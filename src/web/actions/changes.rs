@@ -249,6 +249,7 @@ fn change(event: &Event) -> Option<(Object<'_>, String)> {
         | Event::SettingsLoaded(_)
         | Event::ModeSet(_)
         | Event::ClockWentBack(_)
+        | Event::MachineSlept(_)
         | Event::RoomAwaited(_)
         | Event::BaselineReady(_)
         | Event::BaselineStarted(_)

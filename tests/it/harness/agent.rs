@@ -23,8 +23,18 @@ _write() {
 # commit [MESSAGE]
 commit() { git add -A && git commit -q -m "${*:-Work}"; }
 
-# say COMPLETE, say BLOCKED:why
-say() { printf '<swarm>%s</swarm>\n' "$*"; }
+# say COMPLETE, say BLOCKED:why. Whoever is done has changed something.
+say() {
+    case $1 in COMPLETE*) changed || write "did.$SWARM_IDEA_ID" "$SWARM_RUN_ID" ;; esac
+    printf '<swarm>%s</swarm>\n' "$*"
+}
+
+# whether the worktree has work of its own, or none can be looked for
+changed() {
+    left=$(git --no-optional-locks -c core.fsmonitor=false status --porcelain 2>&1) || return 0
+    own=$(git log -1 --format=%h HEAD --not --exclude='agent/*' --branches 2>&1) || return 0
+    [ -n "$left$own" ]
+}
 
 # note NAME [TEXT]: a trace outside of the repository
 note() {

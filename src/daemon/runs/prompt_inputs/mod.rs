@@ -3,6 +3,7 @@
 //!
 //! Invariant: only reads.
 
+mod recovery;
 mod stale_reads;
 
 use std::io;
@@ -10,10 +11,7 @@ use std::path::Path;
 
 use super::launch_record;
 use crate::agents::prompt::{self, ConflictBrief, GateFeedback, PromptInput};
-use crate::agents::recovery_context::{
-    AuditDetails, AuditEntry, AuditEvent, RecoveryContext, last_commit,
-};
-use crate::agents::test_status::TestStatus;
+use crate::agents::recovery_context::RecoveryContext;
 use crate::daemon::actor::handle::Handle;
 use crate::daemon::agent_import::{brief, conversation};
 use crate::daemon::effects::context::DriverContext;
@@ -23,16 +21,14 @@ use crate::daemon::provenance::inputs::GivenRules;
 use crate::domain::ids::{AgentId, Oid, RunId};
 use crate::domain::memory::Learning;
 use crate::domain::state::prompt_cause::PromptCause;
-use crate::domain::state::{Attempt, Feedback, Idea, Kept, State, Task};
-use crate::git::{self, TreeAt, WorktreeState};
+use crate::domain::state::{Attempt, Feedback, Idea, State, Task};
+use crate::git::{self, TreeAt};
 use crate::process;
 
 /// The recovery context's file in the run's directory.
 pub(crate) const RECOVERY: &str = "recovery.json";
 /// Bytes of a failed command's output that the next prompt includes.
 const TAIL_BYTES: usize = 12 * 1024;
-/// Most bytes read of a recovery context.
-const RECOVERY_MAX: u64 = 64 * 1024 * 1024;
 
 /// The prompt of an iteration.
 pub(crate) struct PromptInputs {
@@ -41,7 +37,7 @@ pub(crate) struct PromptInputs {
     /// Only what is new, for a resumed conversation; `None` if the conversation was about another
     /// idea, so everything is new.
     pub(crate) next: Option<String>,
-    /// The part about the previous attempt, if that crashed.
+    /// The part about the work so far, after a crash or a conversation that could not go on.
     pub(crate) recovery: Option<RecoveryContext>,
     /// What the prompts show of the memory.
     pub(crate) recalled: Recalled,
@@ -77,13 +73,7 @@ pub(crate) fn gather(
     input.brief = brief::of_attempt(&context.paths, attempt);
     let feedback = attempt.feedback.as_ref();
     input.feedback = feedback.map(|feedback| gate_feedback(context, feedback));
-    input.recovery = match &attempt.kept {
-        Some(kept) if kept.worktree.crashed => {
-            let target = target_of(context, handle)?;
-            Some(recovery(context, attempt, kept, &idea, target)?)
-        }
-        _ => None,
-    };
+    input.recovery = recovery::find(context, handle, attempt, &idea)?;
     let held = is_held_out(agent, context.config().memory.holdout);
     let recalled = if held {
         Recalled::default()
@@ -315,81 +305,6 @@ pub(crate) fn output_tail(runs: &Path, run: &RunId) -> String {
     format!("{out}{between}{err}")
 }
 
-/// The name of a rollback in an idea's history.
-const ROLLED_BACK: &str = "rolled_back";
-
-/// The name of an import in an idea's history.
-const IMPORTED: &str = "imported";
-
-/// The target's commit, if the branch exists.
-fn target_of(context: &DriverContext, handle: &Handle) -> io::Result<Option<git::Oid>> {
-    let name = |state: &State| Some(state.settings.as_deref()?.target.clone());
-    let Some(target) = handle.read(name) else {
-        return Ok(None);
-    };
-    context
-        .repo
-        .branch_commit(&target)
-        .map_err(io::Error::other)
-}
-
-/// What is known about a crashed attempt, from the state, its runs and its worktree. Changes that
-/// came from the target since are not its work.
-fn recovery(
-    context: &DriverContext,
-    attempt: &Attempt,
-    kept: &Kept,
-    idea: &Idea,
-    target: Option<git::Oid>,
-) -> io::Result<RecoveryContext> {
-    // A worktree without work starts from a newer target than the attempt that left it.
-    let base = attempt.base.as_ref().unwrap_or(&kept.worktree.base);
-    let base = git::Oid::from_str(base.as_str()).map_err(io::Error::other)?;
-    let found = context
-        .repo
-        .inspect(&attempt.worktree, base, target)
-        .map_err(io::Error::other)?;
-    if let Some(log) = first_audit_log(context, attempt) {
-        let earlier = attempt.number.saturating_sub(1);
-        return Ok(RecoveryContext::new(earlier, log, found.dirty));
-    }
-    let claimed = |audit: &&crate::domain::state::Audit| audit.what == "claimed";
-    let mut starts = idea.audit.iter().rev().filter(claimed);
-    // The last claim is this attempt's own.
-    let started = starts.nth(1).map_or(idea.created_at, |audit| audit.at);
-    let crashed = idea.audit.iter().rev().find(|audit| {
-        matches!(
-            audit.what.as_str(),
-            "crash_recovery" | ROLLED_BACK | IMPORTED
-        )
-    });
-    let why = crashed.map(|audit| match audit.what.as_str() {
-        ROLLED_BACK => format!(
-            "swarm was rolled back to the checkpoint {}; this is the work as it was then",
-            audit.detail
-        ),
-        IMPORTED => "swarm was moved here; this is the work as it was then".to_owned(),
-        _ => audit.detail.clone(),
-    });
-    let log = vec![
-        AuditEntry {
-            timestamp: started,
-            event: AuditEvent::Start,
-            details: AuditDetails::default(),
-        },
-        AuditEntry {
-            timestamp: crashed.map_or(started, |audit| audit.at),
-            event: AuditEvent::Crash,
-            details: evidence(context, kept, &found, why),
-        },
-    ];
-    Ok(RecoveryContext::new(
-        attempt.number.saturating_sub(1),
-        log,
-        found.dirty,
-    ))
-}
-
 /// The prompt of the previous attempt, if this one may resume its conversation; empty if it can no
 /// longer be read.
 fn conversation_before(context: &DriverContext, attempt: &Attempt) -> Option<String> {
@@ -406,43 +321,6 @@ fn conversation_before(context: &DriverContext, attempt: &Attempt) -> Option<Str
         .filter(|run| launch_record::has_output(&context.paths.runs, run))
         .and_then(|run| launch_record::whole_prompt(&context.paths.runs.join(run.as_str())).ok());
     Some(prompt.unwrap_or_default())
-}
-
-/// The audit log in this attempt's first prompt, if that still exists. By now the worktree has this
-/// attempt's own work too, so it is not gathered again.
-fn first_audit_log(context: &DriverContext, attempt: &Attempt) -> Option<Vec<AuditEntry>> {
-    if attempt.iteration <= 1 {
-        return None;
-    }
-    attempt.runs.iter().find_map(|run| {
-        let path = context.paths.runs.join(run.as_str()).join(RECOVERY);
-        let text = launch_record::text(&path, RECOVERY_MAX).ok()?;
-        let recovery = serde_json::from_str::<RecoveryContext>(&text).ok()?;
-        Some(recovery.audit_log)
-    })
-}
-
-fn evidence(
-    context: &DriverContext,
-    kept: &Kept,
-    found: &WorktreeState,
-    error: Option<String>,
-) -> AuditDetails {
-    let gate = kept
-        .feedback
-        .as_ref()
-        .and_then(|feedback| feedback.run.as_ref());
-    AuditDetails {
-        files_modified: found.files_modified.clone(),
-        test_status: gate
-            .and_then(|run| TestStatus::from_output(&output_tail(&context.paths.runs, run))),
-        last_commit: found
-            .last_commit
-            .as_ref()
-            .map(|(oid, subject)| last_commit(&oid.to_string(), subject)),
-        error,
-        iteration: Some(kept.iterations),
-    }
 }
 
 /// Reads a text file; empty if it does not exist.

@@ -5,7 +5,7 @@
 //! ending: that one ends as soon as nothing is in progress.
 
 use super::gate::gate_failed;
-use super::iterations::out_of_time;
+use super::iterations::{has_another, out_of_time};
 use super::provider::{self, Judged};
 use super::provider_wait;
 use super::run_end::{counts, is_asked_to_end, is_complete, iteration_ended};
@@ -271,13 +271,20 @@ pub(crate) fn sealed(
             committed,
             setup: key,
             links,
-        }) => plan.emit(AttemptSealed {
-            agent: agent.clone(),
-            head,
-            committed,
-            setup: setup::due(plan.state, &attempt.worktree, true, key.as_deref()),
-            links,
-        }),
+        }) => {
+            let empty = has_no_work(plan, attempt, &head);
+            plan.emit(AttemptSealed {
+                agent: agent.clone(),
+                head,
+                committed,
+                setup: setup::due(plan.state, &attempt.worktree, true, key.as_deref()),
+                links,
+                empty,
+            });
+            if empty {
+                said_done_without_work(plan, agent, attempt);
+            }
+        }
         Ok(SealOutcome::Unsealable { message }) => {
             let feedback = Feedback {
                 command: "committing what was left in the worktree".into(),
@@ -295,6 +302,30 @@ pub(crate) fn sealed(
         }
         Err(failure) => release_or_fail(plan, agent, &failure),
     }
+}
+
+/// Whether a sealed branch has no work of its own: it is where it began, or at the target.
+fn has_no_work(plan: &Plan<'_>, attempt: &Attempt, head: &Oid) -> bool {
+    let target = plan.state.swarm.target.as_ref().map(|seen| &seen.commit);
+    attempt.base.as_ref() == Some(head) || target == Some(head)
+}
+
+/// Sends the agent back once; then a person decides. The same iteration may be judged again after a
+/// torn log.
+fn said_done_without_work(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt) {
+    let settings = plan.state.settings.as_deref();
+    let another = settings.is_some_and(|settings| has_another(plan.state, attempt, settings));
+    let before = attempt.said_done_without_work;
+    if another && before.is_none_or(|iteration| iteration == attempt.iteration) {
+        plan.move_attempt(agent, AttemptInput::Hold);
+        return;
+    }
+    let why = format!(
+        "the agent said it was done and changed nothing; read why: swarm agent logs {agent}; if \
+        there is nothing to do: swarm idea cancel {}",
+        attempt.idea
+    );
+    block(plan, agent, why);
 }
 
 /// Ends an attempt: at once if nothing is in progress, otherwise as soon as possible.

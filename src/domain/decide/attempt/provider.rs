@@ -1,26 +1,24 @@
 //! Decides what follows when a model provider or an agent's program is at fault: a limit, an
-//! overload, a login, a program that cannot begin, a conversation that cannot be resumed, an output
-//! that is cut off.
+//! overload, a login, a program that cannot begin, an output that is cut off. Conversations are in
+//! [`conversation`].
 //!
 //! Invariant: such an iteration counts neither as an iteration nor as a failure. Nothing starts on
 //! that account or profile until the wait is over or a person resumes it; then one run tries it
 //! first. Waits grow, and failures that are nobody else's fault are limited in number.
 
+use super::conversation;
 use super::provider_wait;
 use crate::domain::decide::decision::{Plan, shorten};
 use crate::domain::event::{
     AccountFreed, AccountHeld, AccountTried, Event, ProfileFreed, ProfileHeld, ProfileTried,
-    SessionBegan, SessionDropped,
 };
 use crate::domain::ids::{AgentId, ProfileName, RunId};
 use crate::domain::observation::{RunEnd, RunEndKind};
-use crate::domain::session::{Session, SessionId};
 use crate::domain::settings::Settings;
 use crate::domain::state::provider::{Excuse, Hold, HoldKind};
 use crate::domain::state::{Attempt, State};
 use crate::domain::time::Timestamp;
 use crate::domain::verdict::{Cause, Verdict};
-use crate::domain::warning::WarningKind;
 
 /// First wait for an overloaded provider; it doubles.
 const OVERLOADED_MS: i64 = 5_000;
@@ -41,12 +39,10 @@ const CUTS: u32 = 5;
 /// Most iterations in a row that may be cut off, the account's waits included: half an hour.
 const CUTS_IN_ALL: u32 = 10;
 /// First wait of an agent after one of those; it doubles.
-const CUT_MS: i64 = 1_000;
+pub(super) const CUT_MS: i64 = 1_000;
 const CUT_MAX_MS: i64 = 60_000;
 /// First wait of an account whose answers are cut off again and again; it doubles.
 const CUT_HOLD_MS: i64 = 60_000;
-/// Most runs in a row that may fail to resume a conversation.
-const SESSION_FAILURES: u32 = 2;
 /// Most characters of a program's message that a hold repeats.
 const SHOWN: usize = 300;
 
@@ -153,26 +149,6 @@ pub(crate) fn free(plan: &mut Plan<'_>, which: impl Fn(&Hold) -> bool) {
     }
 }
 
-/// Records the conversation that an agent's program reported.
-pub(crate) fn session_seen(plan: &mut Plan<'_>, run: &RunId, session: &SessionId) {
-    let of_run = |(_, attempt): &(&AgentId, &Attempt)| attempt.run.as_ref() == Some(run);
-    let (Some((agent, attempt)), Some(settings)) = (
-        plan.state.agents.iter().find(of_run),
-        plan.state.settings.as_deref(),
-    ) else {
-        return;
-    };
-    let known = attempt.session.as_deref();
-    if known.is_none_or(|known| known.id != *session) {
-        plan.emit(SessionBegan {
-            agent: agent.clone(),
-            run: run.clone(),
-            profile: profile(plan.state, settings, attempt).clone(),
-            session: session.clone(),
-        });
-    }
-}
-
 /// Profile of an attempt's run.
 pub(crate) fn profile<'a>(
     state: &'a State,
@@ -235,9 +211,10 @@ pub(crate) fn judge(
             let Some(session) = attempt.session_of(profile) else {
                 return by_itself(agent, message);
             };
-            session_failed(plan, agent, session, message);
+            conversation::cannot_resume(plan, agent, session, message);
             return Judged::Excused;
         }
+        Cause::Exhausted => return conversation::exhausted(plan, agent, attempt, end),
         Cause::Other => return by_itself(agent, message),
     }
     let excuse = match cause {
@@ -247,6 +224,7 @@ pub(crate) fn judge(
         | Cause::Login
         | Cause::Credit
         | Cause::Session
+        | Cause::Exhausted
         | Cause::Other => Excuse::Account,
     };
     plan.excuse(agent, excuse, None);
@@ -286,7 +264,7 @@ pub(super) fn hold_if_at_fault(
         Cause::Login => in_steps(plan, settings, profile, HoldKind::Login, message),
         Cause::Credit => in_steps(plan, settings, profile, HoldKind::Credit, message),
         Cause::Profile => in_steps(plan, settings, profile, HoldKind::Profile, message),
-        Cause::Session | Cause::Other => return false,
+        Cause::Session | Cause::Exhausted | Cause::Other => return false,
     }
     true
 }
@@ -303,11 +281,13 @@ fn by_itself(agent: &AgentId, message: &str) -> Judged {
 fn cut(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, why: Excuse) -> Judged {
     let (most, how) = match why {
         Excuse::Idle => (CUTS, "wrote nothing for agents.idleMinutes"),
-        Excuse::Account | Excuse::Profile | Excuse::Cut | Excuse::Session => {
-            (CUTS_IN_ALL, "ended before it was finished")
-        }
+        Excuse::Account
+        | Excuse::Profile
+        | Excuse::Cut
+        | Excuse::Session
+        | Excuse::Exhausted => (CUTS_IN_ALL, "ended before it was finished"),
     };
-    let times = attempt.cut + 1;
+    let times = attempt.excused.cut + 1;
     if times >= most {
         return Judged::Failed(format!(
             "the agent {how}, {times} times in a row; its output: swarm agent logs {agent}"
@@ -323,7 +303,7 @@ fn cut(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, why: Excuse) -> 
         let kind = HoldKind::Overloaded;
         hold(plan, settings, profile, kind, |_, _| Some(until), &message);
     }
-    let wait = doubled(CUT_MS, attempt.cut, CUT_MAX_MS);
+    let wait = doubled(CUT_MS, attempt.excused.cut, CUT_MAX_MS);
     plan.excuse(agent, why, Some(plan.now.plus_millis(wait)));
     Judged::Excused
 }
@@ -471,29 +451,4 @@ fn cannot_begin(plan: &mut Plan<'_>, settings: &Settings, profile: &ProfileName,
         (how, None) => format!("its command cannot be executed ({how})"),
     };
     in_steps(plan, settings, profile, HoldKind::Profile, &message);
-}
-
-/// After two failures in a row a new conversation starts.
-fn session_failed(plan: &mut Plan<'_>, agent: &AgentId, session: &Session, message: &str) {
-    let drops = session.failures + 1 >= SESSION_FAILURES;
-    let why = shorten(message);
-    if drops {
-        plan.warn(
-            &WarningKind::Conversation.about(agent),
-            &format!(
-                "{agent} could not resume its conversation ({why}); it starts a new one, with \
-                everything known about its work"
-            ),
-        );
-    }
-    let until = plan.now.plus_millis(CUT_MS);
-    plan.excuse(agent, Excuse::Session, Some(until));
-    // Last, because an end that is judged again after a torn log must still know that there was a
-    // conversation to resume.
-    if drops {
-        plan.emit(SessionDropped {
-            agent: agent.clone(),
-            why,
-        });
-    }
 }

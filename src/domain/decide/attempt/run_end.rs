@@ -4,7 +4,7 @@
 //! Invariant: the recorded end is complete: the run's own usage is in the same event. Called by
 //! `outcomes` and the merge queue.
 
-use super::{bill, provider};
+use super::{bill, conversation, provider};
 use crate::domain::decide::budget::unpriced;
 use crate::domain::decide::decision::{Plan, shorten};
 use crate::domain::event::RunEnded;
@@ -80,7 +80,7 @@ pub(crate) fn iteration_ended(
 ) -> RunEnd {
     if let Ok(end) = outcome {
         if let Some(session) = &end.session {
-            provider::session_seen(plan, run, session);
+            conversation::seen(plan, run, session);
         }
         // The answer may have gone unnoticed. This comes before the end, after which the trying run
         // is unknown.

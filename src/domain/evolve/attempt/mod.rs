@@ -18,7 +18,7 @@ use crate::domain::state::message::{self, Message};
 use crate::domain::state::prompt_cause::PromptCause;
 use crate::domain::state::setup::failures_after;
 use crate::domain::state::{
-    Attempt, Ending, FailedCheck, IdeaStatus, Kept, MergeEntry, Said, State, Task,
+    Attempt, Ending, Excused, FailedCheck, IdeaStatus, Kept, MergeEntry, Said, State, Task,
 };
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
@@ -98,6 +98,7 @@ fn begin_attempt(claimed: &IdeaClaimed, kept: Option<Box<Kept>>, at: Timestamp) 
         setup: None,
         gate_next: 0,
         sealed: false,
+        said_done_without_work: None,
         progress: None,
         empty_outputs: 0,
         without_commit: 0,
@@ -130,8 +131,7 @@ fn begin_attempt(claimed: &IdeaClaimed, kept: Option<Box<Kept>>, at: Timestamp) 
         used: Spent::default(),
         using: None,
         provider_wait: None,
-        excused: 0,
-        cut: 0,
+        excused: Excused::default(),
         memory: MemoryUse::default(),
     }
 }
@@ -379,6 +379,12 @@ pub(super) fn seal(state: &mut State, sealed: &AttemptSealed) {
         if moved || sealed.committed {
             attempt.tree = None;
         }
+        if sealed.empty {
+            attempt
+                .said_done_without_work
+                .get_or_insert(attempt.iteration);
+            attempt.cause = PromptCause::ChangedNothing;
+        }
         attempt.head = Some(sealed.head.clone());
         attempt.sealed = true;
         attempt.setup = setup;
@@ -387,12 +393,12 @@ pub(super) fn seal(state: &mut State, sealed: &AttemptSealed) {
 
 /// An attempt that was interrupted cannot have made a commit.
 fn see_head(attempt: &mut Attempt, head: &Oid, through: bool) {
-    let moved = attempt.head.as_ref() != Some(head);
-    attempt.without_commit = if moved {
-        0
+    if attempt.head.as_ref() == Some(head) {
+        attempt.without_commit += u32::from(through);
     } else {
-        attempt.without_commit + u32::from(through)
-    };
+        attempt.without_commit = 0;
+        attempt.excused.exhausted = 0;
+    }
     attempt.head = Some(head.clone());
 }
 
@@ -432,7 +438,7 @@ pub(super) fn set_task(state: &mut State, set: &TaskSet) {
     with_attempt(state, &set.agent, |attempt| {
         attempt.task = set.task.clone();
         // A new task resets the counts of failures in a row.
-        attempt.cut = 0;
+        attempt.excused.cut = 0;
         if set.task == Task::Work {
             provider::back_to_own(attempt);
         }

@@ -114,6 +114,7 @@ pub(crate) fn about(state: &State, at: Timestamp, event: &Event) -> Vec<Call> {
         | Event::SettingsLoaded(_)
         | Event::ModeSet(_)
         | Event::ClockWentBack(_)
+        | Event::MachineSlept(_)
         | Event::RoomAwaited(_)
         | Event::TargetSeen(_)
         | Event::TargetRewritten(_)

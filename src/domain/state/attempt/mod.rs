@@ -172,6 +172,9 @@ pub struct Attempt {
     /// Whether the work is sealed, so that quality commands may run.
     #[serde(default, skip_serializing_if = "is_false")]
     pub sealed: bool,
+    /// First iteration that said COMPLETE while the branch had no work of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said_done_without_work: Option<u32>,
     /// Progress that it reported, in percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<u8>,
@@ -265,15 +268,26 @@ pub struct Attempt {
     /// Usage of the current iteration so far, if a budget needs it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub using: Option<Box<Bill>>,
-    /// Iterations that do not count because the provider was at fault.
+    /// Iterations that do not count.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub excused: u32,
-    /// Of those, the ones in a row that were cut off or silent.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub cut: u32,
+    pub excused: Excused,
     /// What it was shown of the memory, and has written into it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub memory: MemoryUse,
+}
+
+/// Iterations that do not count because the provider or the conversation was at fault.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Excused {
+    /// All of them.
+    pub iterations: u32,
+    /// The ones in a row that were cut off or silent.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cut: u32,
+    /// The ones in a row whose conversation could not go on, since the last commit.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub exhausted: u32,
 }
 
 /// How an attempt ended.
@@ -393,7 +407,7 @@ impl FailedCheck {
 impl Attempt {
     /// Iterations that count towards `completion.maxIterations`.
     pub fn counted_iterations(&self) -> u32 {
-        let excused = self.excused + self.before_review;
+        let excused = self.excused.iterations + self.before_review;
         self.iteration.saturating_sub(excused)
     }
 

@@ -9,7 +9,7 @@ use super::{Attempt, AttemptEnd, Said, Task};
 use crate::domain::ids::IdeaId;
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::signal::SignalKind;
-use crate::domain::verdict::Verdict;
+use crate::domain::verdict::{Cause, Verdict};
 
 /// Why an agent gets a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
@@ -26,6 +26,8 @@ pub enum PromptCause {
     Crashed,
     /// It reported the idea as finished, but was stopped before its work was judged.
     Unjudged,
+    /// It reported the idea as finished, and had changed nothing.
+    ChangedNothing,
     /// A required command failed on its work.
     FailedCheck,
     /// A reviewer returned its work.
@@ -68,6 +70,11 @@ pub enum PromptCause {
     },
     /// The work was imported, or was restored by a rollback.
     Restored,
+    /// Its conversation could not go on, so a new one begins.
+    NewConversation {
+        /// What its program said.
+        why: String,
+    },
 }
 
 impl PromptCause {
@@ -87,6 +94,7 @@ impl PromptCause {
             | Self::RulesChanged => false,
             Self::Crashed
             | Self::Unjudged
+            | Self::ChangedNothing
             | Self::FailedCheck
             | Self::Rejected { .. }
             | Self::Asked { .. }
@@ -94,7 +102,8 @@ impl PromptCause {
             | Self::Redirected { .. }
             | Self::Mentioned { .. }
             | Self::Retried { .. }
-            | Self::Restored => true,
+            | Self::Restored
+            | Self::NewConversation { .. } => true,
         }
     }
 }
@@ -125,6 +134,16 @@ impl Attempt {
             && matches!(self.cause, PromptCause::Asked { .. });
         if is_unstarted || unread || (refused && self.cause.is_news()) {
             return self.cause.clone();
+        }
+        let asks = matches!(self.said, Some(Said::NeedsHuman(_)));
+        if let Some(Verdict::Failed {
+            cause: Cause::Exhausted,
+            message,
+        }) = &end.verdict
+            && !asks
+        {
+            let why = message.clone();
+            return PromptCause::NewConversation { why };
         }
         match &self.said {
             Some(Said::NeedsHuman(question)) => {
