@@ -43,7 +43,7 @@ pub fn advance(state: &State, now: Timestamp) -> Vec<Event> {
         }
         return plan.events;
     }
-    let steps: [fn(&mut Plan<'_>, &Settings); 27] = [
+    let steps: [fn(&mut Plan<'_>, &Settings); 28] = [
         change_phase,
         tidy_up,
         end_attempts,
@@ -64,6 +64,7 @@ pub fn advance(state: &State, now: Timestamp) -> Vec<Event> {
         queue::verify,
         queue::land,
         queue::settle,
+        baseline::control,
         budget::watch,
         records::replay::judge_due,
         // Before new attempts: a person waits for it.
