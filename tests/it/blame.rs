@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::harness::{PATIENCE, Sandbox};
+use crate::hooks::{RECORDER, hook};
 
 /// What the check needs besides the work: a database, say.
 fn service(sandbox: &Sandbox) -> PathBuf {
@@ -78,6 +79,50 @@ fn a_service_that_goes_away_charges_no_idea_and_all_land_once_it_is_back() {
     );
     assert_eq!(count(&sandbox, "gateFailed"), 0);
     daemon.stop();
+}
+
+#[test]
+fn an_outage_calls_on_error_once_with_what_is_broken() {
+    let sandbox = Sandbox::ready();
+    hook(&sandbox, "on-error", RECORDER);
+    let service = service(&sandbox);
+    fs::write(&service, "").unwrap();
+    let check = format!(
+        "test -e '{}' || {{ echo connection refused >&2; exit 1; }}",
+        service.display()
+    );
+    configure(&sandbox, &check);
+    let daemon = sandbox.start();
+    let idea = sandbox.idea("write a.txt x; hold it; say COMPLETE");
+    sandbox.wait_held("it");
+    fs::remove_file(&service).unwrap();
+    sandbox.release("it");
+    sandbox.wait_needs_you("environment");
+    // It is checked again and is the same outage.
+    sandbox.swarm(&["resume"]).ok();
+    sandbox.wait_for("another check of the target", || {
+        (count(&sandbox, "baselineFailed") == 2).then_some(())
+    });
+    sandbox.wait_needs_you("environment");
+    fs::write(&service, "").unwrap();
+    sandbox.swarm(&["resume"]).ok();
+    sandbox.wait_idea(&idea, "done");
+    daemon.stop();
+    let calls = sandbox.notes("hooks");
+    assert_eq!(calls.len(), 1, "{calls:?}");
+    let variables = sandbox.notes(&format!("{}.env", calls[0].replace(' ', "-")));
+    let of = |name: &str| {
+        variables
+            .iter()
+            .find(|line| line.starts_with(name))
+            .unwrap()
+    };
+    assert_eq!(of("SWARM_ERROR_TYPE="), "SWARM_ERROR_TYPE=environment");
+    let message = of("SWARM_MESSAGE=");
+    assert!(
+        message.contains("connection refused") && message.contains("swarm resume"),
+        "{message}"
+    );
 }
 
 /// Work breaks it in the first iteration; on the untouched target it waits until it may end.
