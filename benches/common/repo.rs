@@ -134,7 +134,10 @@ impl Copy {
         let branches = self.git(&["branch", "--list", "agent/*"])?;
         let landed = merges.trim() == ideas.to_string() && files.lines().count() == ideas;
         // Worktrees that wait for the next idea stay; `swarm clean` removes them.
-        let spare = |line: &&str| line.contains("/.pool-w") || line.ends_with("/verify");
+        let spare = |line: &&str| {
+            let of_checks = line.ends_with("/verify") || line.ends_with("/control");
+            line.contains("/.pool-w") || of_checks
+        };
         let used = trees.lines().filter(|line| line.starts_with("worktree "));
         let used = used.filter(|line| !spare(line)).count();
         let tidy = dirty.is_empty() && branches.is_empty() && used == 1;

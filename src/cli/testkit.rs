@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::domain::attention::{NeedKey, NoticeKind};
 use crate::domain::command::{IdeaEdit, NewIdea, TargetChoice};
-use crate::domain::effect::{self, ConflictLevel, Effect, Purpose, Saved, SetupTree};
+use crate::domain::effect::{self, ConflictLevel, Effect, Purpose, Saved, SetupTree, TargetTree};
 use crate::domain::event::{
     AgentRedirected, ApprovalWithdrawn, AttemptEnded, AttemptMoved, AttemptSealed, BaselineCleared,
     BaselineDoubted, BaselineFailed, BaselinePassed, BaselineReady, BaselineStarted, CancelUndone,
@@ -331,6 +331,7 @@ fn baseline_events() -> Vec<Event> {
             commit: oid(),
             warm: true,
             setup: None,
+            tree: TargetTree::Verify,
         }),
         Event::BaselineStarted(BaselineStarted {
             index: 0,

@@ -42,7 +42,7 @@ pub use exec::special_files::read as read_plain;
 pub use git2::Oid;
 pub use landing::land::{Land, LandOutcome};
 pub use landing::obstacles::Blocked;
-pub use landing::verify_tree::{VERIFY, VerifyTree};
+pub use landing::verify_tree::{CONTROL, VERIFY, VerifyTree};
 pub use local::copies::PathStatus;
 pub use merge::build::{BuildMerge, BuildOutcome};
 pub use merge::classify::{ConflictClass, ConflictFile, ConflictKind};

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use swarm::domain::command::Command;
-use swarm::domain::effect::{Purpose, Run};
+use swarm::domain::effect::{Purpose, Run, TargetTree};
 use swarm::domain::event::{EffectRequested, Event};
 use swarm::domain::ids::{EffectId, RunId};
 use swarm::domain::settings::Mode;
@@ -68,6 +68,7 @@ async fn every_change_but_those_for_agents_is_refused_to_agents_and_checks() {
     let gate = Purpose::Baseline {
         index: 0,
         command: "true".into(),
+        tree: TargetTree::Verify,
     };
     let check = run_for(&world, 900, gate).await;
     let description = world.client().await.get("openapi.json").await.unwrap();
@@ -103,6 +104,7 @@ async fn agents_add_ideas_if_the_configuration_says_so_and_checks_never_do() {
     let gate = Purpose::Baseline {
         index: 0,
         command: "true".into(),
+        tree: TargetTree::Verify,
     };
     let check = run_for(&world, 900, gate).await;
     let idea = json!({"text": "more"});

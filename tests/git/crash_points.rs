@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use swarm::git::{
     BuildOutcome, Earlier, Finish, FreshStart, GitError, KeepIgnored, Land, LandOutcome, Oid,
-    Prepare, Proof, Release, Repo, Sealed,
+    Prepare, Proof, Release, Repo, Sealed, VERIFY,
 };
 
 use crate::fixture::{
@@ -171,7 +171,7 @@ fn act(repo: &Repo, words: &str) -> String {
         }
         ["drain"] => format!("{:?}", repo.drain_pool().unwrap()),
         ["verify", commit] => repo
-            .verify_tree(oid(commit), &KeepIgnored::All)
+            .verify_tree(VERIFY, oid(commit), &KeepIgnored::All)
             .unwrap()
             .path
             .display()

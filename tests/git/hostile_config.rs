@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use swarm::git::{GitError, KeepIgnored, LandOutcome, Repo, Settings};
+use swarm::git::{GitError, KeepIgnored, LandOutcome, Repo, Settings, VERIFY};
 
 use crate::fixture::{Fixture, environment, git, settings, try_git, write};
 use crate::merging::merge;
@@ -82,7 +82,7 @@ fn nothing_that_an_agent_configured_is_run() {
     repo.inspect(&seal.name, seal.base, None).unwrap();
     let head = repo.branch_commit(&seal.branch).unwrap().unwrap();
     let commit = crate::merging::built(&repo.build_merge(&merge(head)).unwrap());
-    repo.verify_tree(commit, &KeepIgnored::All).unwrap();
+    repo.verify_tree(VERIFY, commit, &KeepIgnored::All).unwrap();
     let expected = repo.branch_commit("main").unwrap().unwrap();
     let want = swarm::git::Land {
         branch: "main".into(),

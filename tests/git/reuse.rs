@@ -4,7 +4,10 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use swarm::git::{Earlier, FreshStart, KeepIgnored, Prepare, Prepared, Proof, Release, rescue_ref};
+use swarm::git::{
+    CONTROL, Earlier, FreshStart, KeepIgnored, Prepare, Prepared, Proof, Release, VERIFY,
+    rescue_ref,
+};
 
 use crate::fixture::{Fixture, TIME, branch, commit_in, git, identity, name, read, try_git, write};
 
@@ -312,18 +315,18 @@ fn what_an_agent_wrote_never_reaches_the_verification_worktree() {
         release(&fixture, number);
     }
     let keep = KeepIgnored::All;
-    let first = fixture.repo.verify_tree(main, &keep).unwrap();
+    let first = fixture.repo.verify_tree(VERIFY, main, &keep).unwrap();
     assert!(!first.warm && !first.path.join("ignored").exists());
     assert_eq!(fixture.repo.pool_size().unwrap(), 1);
-    assert!(!fixture.repo.verify_tree(main, &keep).unwrap().warm);
+    assert!(!fixture.repo.verify_tree(VERIFY, main, &keep).unwrap().warm);
     fixture.repo.note_use("verify").unwrap();
     write(&first.path, "ignored/build", "its own");
-    let second = fixture.repo.verify_tree(main, &keep).unwrap();
+    let second = fixture.repo.verify_tree(VERIFY, main, &keep).unwrap();
     assert!(second.warm);
     assert_eq!(read(&second.path, "ignored/build"), "its own");
     let third = fixture
         .repo
-        .verify_tree(main, &KeepIgnored::Nothing)
+        .verify_tree(VERIFY, main, &KeepIgnored::Nothing)
         .unwrap();
     assert!(!third.warm && !third.path.join("ignored").exists());
     // An agent's worktree under its name is not taken for it.
@@ -338,7 +341,27 @@ fn what_an_agent_wrote_never_reaches_the_verification_worktree() {
         to.to_str().unwrap(),
     ];
     assert!(try_git(&fixture.root(), &moved).status.success());
-    let fourth = fixture.repo.verify_tree(main, &keep).unwrap();
+    let fourth = fixture.repo.verify_tree(VERIFY, main, &keep).unwrap();
     assert!(!fourth.warm && !fourth.path.join("ignored").exists());
+    fixture.check();
+}
+
+#[test]
+fn a_control_has_a_worktree_beside_the_verification_worktree_and_goes_like_idle_ones() {
+    let fixture = Fixture::new();
+    let main = fixture.oid("main");
+    let keep = KeepIgnored::All;
+    let verify = fixture.repo.verify_tree(VERIFY, main, &keep).unwrap();
+    write(&verify.path, "ignored/build", "of merges");
+    let control = fixture.repo.verify_tree(CONTROL, main, &keep).unwrap();
+    assert!(!control.warm && !control.path.join("ignored").exists());
+    assert_eq!(read(&verify.path, "ignored/build"), "of merges");
+    fixture.repo.note_use(CONTROL).unwrap();
+    fixture.repo.discard_leftovers(|_| true).unwrap();
+    let again = fixture.repo.verify_tree(CONTROL, main, &keep).unwrap();
+    assert!(again.warm);
+    fixture.repo.discard_leftovers(|_| false).unwrap();
+    assert!(verify.path.exists() && !control.path.exists());
+    fixture.repo.drain_pool().unwrap();
     fixture.check();
 }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use swarm::git::{Finish, KeepIgnored, Oid, Proof, Sealed};
+use swarm::git::{Finish, KeepIgnored, Oid, Proof, Sealed, VERIFY};
 
 use crate::commit_leftovers::want as seal;
 use crate::crash_points::{Act, at_each, release};
@@ -116,12 +116,15 @@ fn each_check_of_a_merged_tree_has_a_submodule_of_its_own() {
     let keep = KeepIgnored::All;
     let first = fixture
         .repo
-        .verify_tree(fixture.oid("main"), &keep)
+        .verify_tree(VERIFY, fixture.oid("main"), &keep)
         .unwrap();
     populate(&first.path);
     write(&first.path, "ignored/build", "object files");
     fixture.repo.note_use("verify").unwrap();
-    let second = fixture.repo.verify_tree(bump(&fixture), &keep).unwrap();
+    let second = fixture
+        .repo
+        .verify_tree(VERIFY, bump(&fixture), &keep)
+        .unwrap();
     assert!(!second.warm && is_empty(&second.path.join("lib")));
     assert_eq!(read(&second.path, "ignored/build"), "object files");
     populate(&second.path);

@@ -5,7 +5,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use swarm::git::{GitError, KeepIgnored, KeepTrees, Prepare, Proof, Release, Snapshot, rescue_ref};
+use swarm::git::{
+    GitError, KeepIgnored, KeepTrees, Prepare, Proof, Release, Snapshot, VERIFY, rescue_ref,
+};
 
 use crate::fixture::{Fixture, TIME, branch, commit_in, earlier, git, identity, name, read, write};
 
@@ -21,7 +23,7 @@ pub fn release(number: u32, proof: Proof) -> Release {
 }
 
 fn verified(fixture: &Fixture, commit: swarm::git::Oid) -> std::path::PathBuf {
-    let tree = fixture.repo.verify_tree(commit, &KeepIgnored::All);
+    let tree = fixture.repo.verify_tree(VERIFY, commit, &KeepIgnored::All);
     tree.unwrap().path
 }
 

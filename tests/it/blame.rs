@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::harness::Sandbox;
+use crate::harness::{PATIENCE, Sandbox};
+use crate::hooks::{RECORDER, hook};
 
 /// What the check needs besides the work: a database, say.
 fn service(sandbox: &Sandbox) -> PathBuf {
@@ -80,6 +82,143 @@ fn a_service_that_goes_away_charges_no_idea_and_all_land_once_it_is_back() {
 }
 
 #[test]
+fn an_outage_calls_on_error_once_with_what_is_broken() {
+    let sandbox = Sandbox::ready();
+    hook(&sandbox, "on-error", RECORDER);
+    let service = service(&sandbox);
+    fs::write(&service, "").unwrap();
+    let check = format!(
+        "test -e '{}' || {{ echo connection refused >&2; exit 1; }}",
+        service.display()
+    );
+    configure(&sandbox, &check);
+    let daemon = sandbox.start();
+    let idea = sandbox.idea("write a.txt x; hold it; say COMPLETE");
+    sandbox.wait_held("it");
+    fs::remove_file(&service).unwrap();
+    sandbox.release("it");
+    sandbox.wait_needs_you("environment");
+    // It is checked again and is the same outage.
+    sandbox.swarm(&["resume"]).ok();
+    sandbox.wait_for("another check of the target", || {
+        (count(&sandbox, "baselineFailed") == 2).then_some(())
+    });
+    sandbox.wait_needs_you("environment");
+    fs::write(&service, "").unwrap();
+    sandbox.swarm(&["resume"]).ok();
+    sandbox.wait_idea(&idea, "done");
+    daemon.stop();
+    let calls = sandbox.notes("hooks");
+    assert_eq!(calls.len(), 1, "{calls:?}");
+    let variables = sandbox.notes(&format!("{}.env", calls[0].replace(' ', "-")));
+    let of = |name: &str| {
+        variables
+            .iter()
+            .find(|line| line.starts_with(name))
+            .unwrap()
+    };
+    assert_eq!(of("SWARM_ERROR_TYPE="), "SWARM_ERROR_TYPE=environment");
+    let message = of("SWARM_MESSAGE=");
+    assert!(
+        message.contains("connection refused") && message.contains("swarm resume"),
+        "{message}"
+    );
+}
+
+/// Work breaks it in the first iteration; on the untouched target it waits until it may end.
+fn held_as_control(sandbox: &Sandbox) -> String {
+    let out = sandbox.path("out");
+    let out = out.display();
+    format!(
+        "case \"$PWD\" in */control) echo x >>'{out}/controls'; : >'{out}/control.here'; until [ \
+        -e '{out}/control.go' ]; do sleep 0.05; done;; esac; test ! -e broken.txt"
+    )
+}
+
+const BREAKS_AND_MENDS: &str = "if iteration 1; then write broken.txt x; else rm broken.txt; write \
+    a.txt x; fi; say COMPLETE";
+
+#[test]
+fn no_landing_waits_for_a_control() {
+    let sandbox = Sandbox::ready();
+    let control = held_as_control(&sandbox);
+    configure(&sandbox, &control);
+    let daemon = sandbox.start();
+    let other = sandbox.idea("write b.txt x; hold other; say COMPLETE");
+    sandbox.wait_held("other");
+    let idea = sandbox.idea(BREAKS_AND_MENDS);
+    sandbox.wait_held("control");
+    sandbox.release("other");
+    sandbox.wait_idea(&other, "done");
+    // What landed has passed the command since, so the control is not needed any more.
+    sandbox.wait_idea(&idea, "done");
+    assert_eq!(count(&sandbox, "gateFailed"), 1);
+    assert_eq!(sandbox.notes("controls").len(), 1);
+    assert!(sandbox.dot_swarm("worktrees/control").exists());
+    daemon.stop();
+    sandbox.assert_nothing_runs();
+    sandbox.assert_repository_clean();
+}
+
+#[test]
+fn a_control_survives_its_daemon_and_one_that_nobody_waits_for_any_more_does_not() {
+    for wanted in [true, false] {
+        let sandbox = Sandbox::ready();
+        let control = held_as_control(&sandbox);
+        configure(&sandbox, &control);
+        let daemon = sandbox.start();
+        let idea = sandbox.idea(BREAKS_AND_MENDS);
+        sandbox.wait_held("control");
+        daemon.kill();
+        drop(daemon);
+        if wanted {
+            sandbox.release("control");
+        } else {
+            configure(&sandbox, "true");
+        }
+        let daemon = sandbox.start();
+        sandbox.wait_idea(&idea, "done");
+        let charged = usize::from(wanted);
+        assert_eq!(count(&sandbox, "gateFailed"), charged, "{wanted}");
+        assert_eq!(count(&sandbox, "baselineFailed"), 0, "{wanted}");
+        assert_eq!(sandbox.notes("controls").len(), 1, "{wanted}");
+        daemon.stop();
+        sandbox.assert_nothing_runs();
+        sandbox.assert_log_sound();
+    }
+}
+
+#[test]
+fn a_stop_and_an_interrupt_end_a_control_in_time_without_a_verdict() {
+    for by_command in [true, false] {
+        let sandbox = Sandbox::ready();
+        let control = held_as_control(&sandbox);
+        configure(&sandbox, &control);
+        let daemon = sandbox.start();
+        let idea = sandbox.idea(BREAKS_AND_MENDS);
+        sandbox.wait_held("control");
+        let begun = Instant::now();
+        if by_command {
+            sandbox.swarm(&["stop"]).ok();
+        } else {
+            daemon.interrupt();
+        }
+        assert_eq!(daemon.wait_exit(PATIENCE), 0, "{}", daemon.output());
+        // The grace of these tests is a second.
+        let took = begun.elapsed();
+        assert!(took < Duration::from_secs(6), "took {took:?}");
+        drop(daemon);
+        sandbox.assert_nothing_runs();
+        assert_eq!(count(&sandbox, "baselineFailed"), 0);
+        assert_eq!(count(&sandbox, "gateFailed"), 0);
+        sandbox.release("control");
+        assert_eq!(sandbox.run_until_idle(), 0);
+        assert_eq!(sandbox.idea_status(&idea), "done");
+        assert_eq!(count(&sandbox, "gateFailed"), 1);
+    }
+}
+
+#[test]
 fn a_check_that_fails_now_and_then_costs_no_iteration() {
     let sandbox = Sandbox::ready();
     let once = sandbox.path("out/once");
@@ -98,10 +237,7 @@ fn work_that_breaks_the_check_by_itself_goes_back_to_its_agent() {
     let sandbox = Sandbox::ready();
     configure(&sandbox, "test ! -e broken.txt");
     let daemon = sandbox.start();
-    let idea = sandbox.idea(
-        "if iteration 1; then write broken.txt x; else rm broken.txt; write a.txt x; fi; say \
-        COMPLETE",
-    );
+    let idea = sandbox.idea(BREAKS_AND_MENDS);
     sandbox.wait_idea(&idea, "done");
     assert_eq!(count(&sandbox, "iterationStarted"), 2);
     assert_eq!(count(&sandbox, "gateFailed"), 1);

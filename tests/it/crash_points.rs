@@ -62,6 +62,11 @@ const SCENARIOS: &[Scenario] = &[
         act: start,
     },
     Scenario {
+        name: "judging a failed check",
+        prepare: in_doubt,
+        act: start,
+    },
+    Scenario {
         name: "setting up",
         prepare: set_up_first,
         act: start,
@@ -286,6 +291,20 @@ fn checked_first() -> Sandbox {
         "checks": {"baseline": "require"},
         "qualityCommands": ["true", "test ! -e bad.txt"],
     }));
+    sandbox
+}
+
+/// A control, in a worktree with a setup of its own, has to say who is to blame.
+fn in_doubt() -> Sandbox {
+    let sandbox = Sandbox::ready();
+    sandbox.configure(&json!({
+        "checks": {"baseline": "require"},
+        "worktree": {"setup": ["true"]},
+        "qualityCommands": ["true", "test ! -e bad.txt"],
+    }));
+    sandbox.idea(
+        "write a.txt x; if iteration 1; then write bad.txt x; else rm -f bad.txt; fi; say COMPLETE",
+    );
     sandbox
 }
 

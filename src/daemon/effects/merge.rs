@@ -205,14 +205,16 @@ pub(super) fn prepare_verify(
     effect: &effect::PrepareVerify,
 ) -> Result<VerifyReady, Failure> {
     let keep = keep_ignored(&context.config());
-    let tree = context.repo.verify_tree(oid(&effect.commit)?, &keep)?;
+    let tree = context
+        .repo
+        .verify_tree(git::VERIFY, oid(&effect.commit)?, &keep)?;
     Ok(VerifyReady {
         warm: tree.warm,
         setup: tree_setup(context, git::VERIFY)?,
     })
 }
 
-/// Brings the merge worktree to the tip of the target. Blocks.
+/// Brings the merge worktree, or that of controls, to the tip of the target. Blocks.
 pub(super) fn prepare_baseline(
     context: &DriverContext,
     effect: &effect::PrepareBaseline,
@@ -224,11 +226,12 @@ pub(super) fn prepare_baseline(
         return Err(Failure::other(gone));
     };
     let keep = keep_ignored(&context.config());
-    let tree = context.repo.verify_tree(tip, &keep)?;
+    let name = effect.tree.name();
+    let tree = context.repo.verify_tree(name, tip, &keep)?;
     Ok(BaselineReady {
         commit: ours(tip),
         warm: tree.warm,
-        setup: tree_setup(context, git::VERIFY)?,
+        setup: tree_setup(context, name)?,
     })
 }
 

@@ -8,7 +8,7 @@ use crate::config::{self, Config};
 use crate::domain::ids::{BadId, ProfileName};
 use crate::domain::settings::{BaselineMode, Budget, Mode, Settings, SynthesisSettings, Webhook};
 use crate::domain::usage::{MicroUsd, Price};
-use crate::git::KeepIgnored;
+use crate::git::{self, KeepIgnored};
 
 const MINUTE_MS: i64 = 60_000;
 
@@ -22,8 +22,12 @@ pub(crate) fn keep_ignored(config: &Config) -> KeepIgnored {
 }
 
 /// Whether a worktree that nobody uses any more stays for the next idea. Names are numbered, and
-/// the lowest free one is used first, so the highest are needed least.
+/// the lowest free one is used first, so the highest are needed least. That of controls stays
+/// unless none is to lie idle.
 pub(crate) fn stays_idle(config: &Config, worktree: &str) -> bool {
+    if worktree == git::CONTROL {
+        return config.worktree.keep_idle > 0;
+    }
     let number = worktree.strip_prefix('w').and_then(|it| it.parse().ok());
     let most = config
         .agents

@@ -19,7 +19,7 @@ use crate::crash;
 use crate::daemon::actor::handle::Handle;
 use crate::daemon::effects::context::DriverContext;
 use crate::daemon::hooks;
-use crate::domain::effect::{Purpose, SetupTree};
+use crate::domain::effect::{Purpose, SetupTree, TargetTree};
 use crate::domain::ids::{AgentId, IdeaId, Oid, RunId};
 use crate::domain::outcome::Failure;
 use crate::domain::state::State;
@@ -89,11 +89,12 @@ pub(crate) fn specify(
         } => agent_run(context, handle, run, agent, *iteration, profile),
         Purpose::Gate { agent, command, .. } => gate(context, handle, run, agent, command),
         Purpose::Verify { idea, command, .. } => verify(context, run, idea, command),
-        Purpose::Baseline { command, .. } => baseline(context, run, command),
+        Purpose::Baseline { command, tree, .. } => baseline(context, run, command, *tree),
         Purpose::Setup { tree, command, .. } => match tree {
             SetupTree::Worktree { agent } => gate(context, handle, run, agent, command),
             SetupTree::Merged { idea } => verify(context, run, idea, command),
-            SetupTree::Target => baseline(context, run, command),
+            SetupTree::Target => baseline(context, run, command, TargetTree::Verify),
+            SetupTree::Control => baseline(context, run, command, TargetTree::Control),
         },
         Purpose::Hook { hook, seq, .. } => hooks::call(context, handle, run, *hook, *seq),
         Purpose::Synthesis { profile, up_to } => {
@@ -141,8 +142,13 @@ fn verify(
     Ok((check(context, run, command, cwd, &work)?, vec![]))
 }
 
-fn baseline(context: &DriverContext, run: &RunId, command: &str) -> Result<Prepared, Failure> {
-    let cwd = context.paths.worktree(git::VERIFY);
+fn baseline(
+    context: &DriverContext,
+    run: &RunId,
+    command: &str,
+    tree: TargetTree,
+) -> Result<Prepared, Failure> {
+    let cwd = context.paths.worktree(tree.name());
     let work = WorkVariables {
         run_id: run.to_string(),
         worktree: cwd.clone(),
@@ -150,7 +156,7 @@ fn baseline(context: &DriverContext, run: &RunId, command: &str) -> Result<Prepa
         own_program: context.exe.clone(),
         ..WorkVariables::default()
     };
-    let work = add_slot(context, git::VERIFY, work);
+    let work = add_slot(context, tree.name(), work);
     Ok((check(context, run, command, cwd, &work)?, vec![]))
 }
 

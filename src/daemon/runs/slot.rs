@@ -1,8 +1,8 @@
 //! The slot of a worktree: its number, its ports, and the variables of `worktree.env`.
 //!
-//! Invariant: worktree `w01` has slot 1 and so on to 64, the merge worktree has slot 65, so that
-//! what a setup made for a worktree stays right for as long as the worktree lives. A worktree
-//! beyond them has no slot. Called by `launch`, `script` and `hooks`.
+//! Invariant: worktree `w01` has slot 1 and so on to 64, the merge worktree has slot 65 and that of
+//! controls 66, so that what a setup made for a worktree stays right for as long as the worktree
+//! lives. A worktree beyond them has no slot. Called by `launch`, `script` and `hooks`.
 
 use std::collections::BTreeMap;
 
@@ -15,6 +15,8 @@ use crate::git;
 const AGENTS: u16 = 64;
 /// Slot of the merge worktree.
 const MERGES: u16 = 65;
+/// Slot of the worktree of controls.
+const CONTROLS: u16 = 66;
 /// Most characters of the repository's name in that of a database; `PostgreSQL` takes 63 in all.
 const DATABASE_NAME: usize = 48;
 
@@ -60,6 +62,9 @@ fn number(worktree: &str) -> Option<u16> {
     if worktree == git::VERIFY {
         return Some(MERGES);
     }
+    if worktree == git::CONTROL {
+        return Some(CONTROLS);
+    }
     let number = worktree.strip_prefix('w')?.parse().ok()?;
     (1..=AGENTS).contains(&number).then_some(number)
 }
@@ -91,6 +96,7 @@ mod tests {
         assert_eq!(number("w01"), Some(1));
         assert_eq!(number("w64"), Some(64));
         assert_eq!(number(git::VERIFY), Some(65));
+        assert_eq!(number(git::CONTROL), Some(66));
         for other in ["w00", "w65", "w100", "ed-001-idea-001", "replay-1", "w"] {
             assert_eq!(number(other), None, "{other}");
         }

@@ -287,7 +287,7 @@ impl Model {
                 Purpose::Setup { tree, .. } => match tree {
                     SetupTree::Worktree { agent } => of(agent),
                     SetupTree::Merged { idea } => Some(idea.clone()),
-                    SetupTree::Target => None,
+                    SetupTree::Target | SetupTree::Control => None,
                 },
                 Purpose::Hook { idea, .. } => idea.clone(),
             },

@@ -44,7 +44,7 @@ pub fn advance(state: &State, now: Timestamp) -> Vec<Event> {
         }
         return plan.events;
     }
-    let steps: [fn(&mut Plan<'_>, &Settings); 28] = [
+    let steps: [fn(&mut Plan<'_>, &Settings); 29] = [
         change_phase,
         tidy_up,
         end_attempts,
@@ -66,6 +66,7 @@ pub fn advance(state: &State, now: Timestamp) -> Vec<Event> {
         queue::verify,
         queue::land,
         queue::settle,
+        baseline::control,
         budget::watch,
         records::replay::judge_due,
         // Before new attempts: a person waits for it.

@@ -1,11 +1,11 @@
-//! Checks the untouched target before work is paid for: the quality commands run on it once, in the
-//! merge worktree, before the first iteration of any idea, and before a merge that fails on it is
-//! blamed on the work.
+//! Checks the untouched target: the quality commands run on it once, in the merge worktree, before
+//! the first iteration of any idea; and as a control, in a worktree beside it, before work is
+//! charged for a failed check. A control ends as soon as no failed check is in doubt any more.
 //!
 //! Invariant: under `checks.baseline: "require"`, no first iteration begins on a commit of the
-//! target that has not passed, and none at all while a merge waits. A run that was stopped is no
-//! result, nor is one whose runner was killed.
-//! `advance` calls [`check`] and [`may_begin`]; claiming asks the state.
+//! target that has not passed, and none at all while a merge waits. No merge waits for a control. A
+//! run that was stopped is no result, nor is one whose runner was killed.
+//! `advance` calls [`check`], [`control`] and [`may_begin`]; claiming asks the state.
 
 use super::attempt::claim;
 use super::attempt::iterations::may_start;
@@ -16,7 +16,7 @@ use super::environment_faults::broken_commands::{CheckCommand, CommandKind};
 use super::environment_faults::{hold_for, nobodys_fault};
 use super::merge::queue;
 use super::setup;
-use crate::domain::effect::{self, Effect, Purpose, SetupTree};
+use crate::domain::effect::{self, Effect, Purpose, TargetTree};
 use crate::domain::event::{
     self, BaselineCleared, BaselineFailed, BaselinePassed, BaselineStarted,
 };
@@ -26,7 +26,6 @@ use crate::domain::outcome::{BaselineReady, Failure};
 use crate::domain::scheduling;
 use crate::domain::settings::Settings;
 use crate::domain::state::baseline::{BaselineCheck, BaselineFailure, RUN_OWNER};
-use crate::domain::state::setup::VERIFY_TREE;
 use crate::domain::state::{Attempt, AttemptEnd, IdeaStatus, State, Task};
 use crate::domain::time::Timestamp;
 
@@ -45,16 +44,33 @@ pub(super) fn check(plan: &mut Plan<'_>, settings: &Settings) {
     if state.is_pending(Effect::is_baseline) {
         return stop_unneeded(plan, settings);
     }
+    if state.is_doubt_over() {
+        return plan.emit(BaselineCleared {});
+    }
     let wanted = settings.checks_baseline() && may_start(plan);
+    let tree = state.next_target_tree();
     match &state.swarm.baseline.checking {
-        // The merge worktree is free again; the check begins anew when it is needed.
+        // Its worktree is free again; the check begins anew when it is needed.
         Some(_) if !wanted || !is_needed(state, settings) => plan.emit(BaselineCleared {}),
+        Some(check) if check.tree == TargetTree::Control && !state.has_room_for_control() => {}
         Some(check) => run_next(plan, check, settings),
         None => {
-            if wanted && is_due(plan) && !queue::is_busy(state) {
-                begin(plan, settings);
+            let free = tree == TargetTree::Verify && !queue::is_busy(state);
+            if wanted && is_due(plan) && free {
+                begin(plan, settings, tree);
             }
         }
+    }
+}
+
+/// Begins a control. After the merge queue's next step, because the checks of landings go first.
+pub(super) fn control(plan: &mut Plan<'_>, settings: &Settings) {
+    let state = plan.state;
+    let tree = state.next_target_tree();
+    let idle = state.swarm.baseline.checking.is_none() && !state.is_pending(Effect::is_baseline);
+    let wanted = settings.checks_baseline() && may_start(plan) && is_due(plan);
+    if tree == TargetTree::Control && idle && wanted && state.has_room_for_control() {
+        begin(plan, settings, tree);
     }
 }
 
@@ -71,7 +87,7 @@ fn is_needed(state: &State, settings: &Settings) -> bool {
 fn stop_unneeded(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
     let check = state.swarm.baseline.checking.as_ref();
-    let needed = settings.checks_baseline() && is_needed(state, settings);
+    let needed = settings.checks_baseline() && is_needed(state, settings) && !state.is_doubt_over();
     let current = check
         .filter(|_| needed)
         .and_then(|check| check.run.as_ref());
@@ -90,23 +106,24 @@ fn is_due(plan: &Plan<'_>) -> bool {
         // Without anybody who waits for it, it is not repeated until something has changed.
         !plan.state.is_baseline_awaited() || failed.not_before > plan.now
     };
-    !baseline.green && !baseline.failed.as_ref().is_some_and(waits)
+    !plan.state.is_target_green() && !baseline.failed.as_ref().is_some_and(waits)
 }
 
 /// Checks the target out, if an idea is about to begin, or a merge or a failed check waits for it.
-fn begin(plan: &mut Plan<'_>, settings: &Settings) {
+fn begin(plan: &mut Plan<'_>, settings: &Settings, tree: TargetTree) {
     let state = plan.state;
     let waits = state.held_by_target().next().is_some() || state.is_check_in_doubt();
     if waits || claim::has_candidate(plan, settings) {
         plan.request(effect::PrepareBaseline {
             target: settings.target.clone(),
+            tree,
         });
     }
 }
 
 fn run_next(plan: &mut Plan<'_>, check: &BaselineCheck, settings: &Settings) {
     if let Some(due) = &check.setup {
-        return setup::start(plan, SetupTree::Target, due, settings);
+        return setup::start(plan, check.tree.setup(), due, settings);
     }
     let index = check.next;
     let Some(command) = settings.quality_commands.get(index) else {
@@ -121,6 +138,7 @@ fn run_next(plan: &mut Plan<'_>, check: &BaselineCheck, settings: &Settings) {
     let purpose = Purpose::Baseline {
         index,
         command: command.clone(),
+        tree: check.tree,
     };
     plan.request_run(run, purpose, settings.quality_timeout_ms);
 }
@@ -147,11 +165,13 @@ pub(super) fn ready(
             warm,
             setup,
         }) => {
-            let setup = setup::prepared(plan, VERIFY_TREE, warm, &setup);
+            let tree = effect.tree;
+            let setup = setup::prepared(plan, tree.name(), warm, &setup);
             return plan.emit(event::BaselineReady {
                 commit,
                 warm,
                 setup,
+                tree,
             });
         }
         Err(failure) => failure,
@@ -227,7 +247,7 @@ fn passed(
 ) {
     let index = command.index;
     match command.kind {
-        CommandKind::Setup => setup::pass(plan, SetupTree::Target, index, settings),
+        CommandKind::Setup => setup::pass(plan, check.tree.setup(), index, settings),
         CommandKind::Quality => plan.emit(BaselinePassed {
             commit: check.commit.clone(),
             index,
@@ -289,7 +309,7 @@ pub(super) fn may_begin(
     let baseline = &plan.state.swarm.baseline;
     let passed = match (&attempt.kept, &attempt.base) {
         (None, Some(base)) => baseline.passed.contains(base),
-        (Some(_), _) | (None, None) => baseline.green,
+        (Some(_), _) | (None, None) => plan.state.is_target_green(),
     };
     // A landing may have moved the target before the log says so.
     if !passed && !plan.state.is_pending(Effect::is_landing) {

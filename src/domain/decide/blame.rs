@@ -8,6 +8,7 @@
 //! queue ask.
 
 use super::decision::{Plan, shorten};
+use crate::domain::effect::Effect;
 use crate::domain::event::BaselineDoubted;
 use crate::domain::ids::RunId;
 use crate::domain::observation::RunEnd;
@@ -101,11 +102,15 @@ pub(super) fn repeated(state: &State, doubt: Doubt, attempt: &Attempt, end: &Run
     }
 }
 
-/// Has the untouched target checked once more, if a failed check waits for it.
+/// Has the untouched target checked once more, if a failed check waits for it. A check of the
+/// target that is under way will do.
 pub(super) fn doubt_target(plan: &mut Plan<'_>) {
     let state = plan.state;
     let baseline = &state.swarm.baseline;
-    let is_due = baseline.doubted || baseline.checking.is_some() || baseline.failed.is_some();
+    let is_due = baseline.doubted
+        || baseline.checking.is_some()
+        || baseline.failed.is_some()
+        || state.is_pending(Effect::is_baseline);
     if !is_due && state.is_check_in_doubt() {
         plan.emit(BaselineDoubted {});
     }

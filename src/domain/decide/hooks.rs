@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use super::attempt::run_end::{is_stopped, run_ended};
 use super::decision::{End, Plan};
 use super::environment_faults::{EnvironmentFault, hold_for, nobodys_fault};
-use crate::domain::attention::NoticeKind;
+use crate::domain::attention::{NoticeKind, baseline_failure};
 use crate::domain::effect::{self, Effect, Purpose};
 use crate::domain::event::{
     Event, HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut,
@@ -40,7 +40,38 @@ const LOST_RUNS: u32 = 3;
 pub(crate) fn owed_by(state: &State, at: Timestamp, event: &Event) -> Vec<HookOwed> {
     let mut calls = evolve::hooks::frozen(state, at, event);
     calls.extend(needs_you(state, event));
+    calls.extend(outage(state, event));
     calls
+}
+
+/// The call that tells, once, that something outside the work is broken.
+fn outage(state: &State, event: &Event) -> Option<HookOwed> {
+    let Event::BaselineFailed(failed) = event else {
+        return None;
+    };
+    settings_of(state, HookName::OnError)?;
+    let settings = state.settings.as_deref()?;
+    let baseline = &state.swarm.baseline;
+    let failure = baseline.failure(failed);
+    if !failure.environment || baseline.outage.is_some() {
+        return None;
+    }
+    let message = format!(
+        "{}. No idea is charged; swarm checks again by itself. After the fix: swarm resume",
+        baseline_failure(&failure, settings)
+    );
+    let facts = [
+        ("ERROR_TYPE", NoticeKind::Environment.as_str().to_owned()),
+        ("MESSAGE", message),
+        ("IDEA_ID", String::new()),
+    ];
+    Some(HookOwed {
+        hook: HookName::OnError,
+        of: event.kind().to_owned(),
+        idea: None,
+        agent: None,
+        facts: facts.map(|(name, fact)| (name.to_owned(), fact)).into(),
+    })
 }
 
 /// The call that tells people what needs them, or that a night ended.

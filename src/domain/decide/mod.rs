@@ -326,7 +326,7 @@ fn run_over(plan: &mut Plan<'_>, effect: &effect::Run, outcome: Result<RunEnd, F
             let command = CheckCommand::quality(*index, command);
             merge::outcomes::verify_over(plan, idea, run, command, &outcome);
         }
-        Purpose::Baseline { index, command } => {
+        Purpose::Baseline { index, command, .. } => {
             let command = CheckCommand::quality(*index, command);
             baseline::command_over(plan, run, command, &outcome);
         }

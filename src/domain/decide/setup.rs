@@ -69,7 +69,7 @@ pub(super) fn start(plan: &mut Plan<'_>, tree: SetupTree, due: &SetupDue, settin
     let owner = match &tree {
         SetupTree::Worktree { agent } => agent.as_str(),
         SetupTree::Merged { idea } => idea.as_str(),
-        SetupTree::Target => RUN_OWNER,
+        SetupTree::Target | SetupTree::Control => RUN_OWNER,
     };
     let run = plan.run_id(&format!("{owner}-s{}", index + 1));
     plan.emit(SetupStarted {
@@ -126,7 +126,9 @@ pub(super) fn command_over(
         SetupTree::Merged { idea } => {
             merge::outcomes::verify_over(plan, idea, run, command, outcome);
         }
-        SetupTree::Target => baseline::command_over(plan, run, command, outcome),
+        SetupTree::Target | SetupTree::Control => {
+            baseline::command_over(plan, run, command, outcome);
+        }
         SetupTree::Worktree { agent } => {
             let attempt = plan.attempt(agent);
             if attempt.is_some_and(|attempt| attempt.phase == AttemptPhase::Preparing) {

@@ -4,7 +4,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::SetupTree;
 use crate::domain::ids::{IdeaId, Oid};
+use crate::domain::state::setup::{CONTROL_TREE, VERIFY_TREE};
 use crate::domain::time::Timestamp;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,6 +48,43 @@ pub struct PrepareVerify {
 pub struct PrepareBaseline {
     /// Branch to check.
     pub target: String,
+    #[serde(default, skip_serializing_if = "TargetTree::is_verify")]
+    pub tree: TargetTree,
+}
+
+/// Worktree in which the untouched target is checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase")]
+pub enum TargetTree {
+    /// The merge worktree, before work begins.
+    #[default]
+    Verify,
+    /// A worktree beside it, to judge a failed check. Landings go on meanwhile.
+    Control,
+}
+
+impl TargetTree {
+    /// Name of the worktree, also in `State::setups`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Verify => VERIFY_TREE,
+            Self::Control => CONTROL_TREE,
+        }
+    }
+
+    /// How its setup is called.
+    pub const fn setup(self) -> SetupTree {
+        match self {
+            Self::Verify => SetupTree::Target,
+            Self::Control => SetupTree::Control,
+        }
+    }
+
+    /// Whether it is the merge worktree.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+    pub(crate) fn is_verify(&self) -> bool {
+        *self == Self::Verify
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

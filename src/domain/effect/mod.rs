@@ -51,8 +51,8 @@ pub enum Effect {
     /// Reset the merge worktree to this commit, for the quality commands. A repeated call gives the
     /// same tree.
     PrepareVerify(PrepareVerify),
-    /// Reset the merge worktree to the tip of the target, for the quality commands. A repeated call
-    /// gives the tree of the tip at that moment.
+    /// Reset the merge worktree, or that of controls, to the tip of the target, for the quality
+    /// commands. A repeated call gives the tree of the tip at that moment.
     PrepareBaseline(PrepareBaseline),
     /// Move the target from `expected` to `commit` by compare-and-swap and update the user's
     /// checkout. Already done: the target contains `commit`.
@@ -105,20 +105,21 @@ impl Effect {
     pub fn holds_queue(&self) -> bool {
         match self {
             Self::Run(run) => match run.purpose {
-                Purpose::Verify { .. } | Purpose::Baseline { .. } => true,
+                Purpose::Verify { .. } => true,
+                Purpose::Baseline { tree, .. } => tree == TargetTree::Verify,
                 Purpose::Hook { hook, .. } => hook == HookName::PreMerge,
                 Purpose::Setup { ref tree, .. } => match tree {
                     SetupTree::Merged { .. } | SetupTree::Target => true,
-                    SetupTree::Worktree { .. } => false,
+                    SetupTree::Worktree { .. } | SetupTree::Control => false,
                 },
                 Purpose::Iteration { .. }
                 | Purpose::Gate { .. }
                 | Purpose::Synthesis { .. }
                 | Purpose::Replay { .. } => false,
             },
+            Self::PrepareBaseline(it) => it.tree == TargetTree::Verify,
             Self::BuildMerge(_)
             | Self::PrepareVerify(_)
-            | Self::PrepareBaseline(_)
             | Self::Land(_)
             | Self::MakeCheckpoint(_)
             | Self::MoveTarget(_) => true,
@@ -211,7 +212,7 @@ impl Effect {
                 run.purpose,
                 Purpose::Baseline { .. }
                     | Purpose::Setup {
-                        tree: SetupTree::Target,
+                        tree: SetupTree::Target | SetupTree::Control,
                         ..
                     }
             ),
@@ -251,7 +252,7 @@ impl Effect {
                 Purpose::Setup { tree, .. } => match tree {
                     SetupTree::Worktree { agent } => agent == of,
                     SetupTree::Merged { idea } => idea == at,
-                    SetupTree::Target => false,
+                    SetupTree::Target | SetupTree::Control => false,
                 },
                 Purpose::Hook { agent, idea, .. } => {
                     agent.as_ref() == Some(of) || idea.as_ref() == Some(at)
@@ -343,6 +344,9 @@ pub enum Purpose {
         index: usize,
         /// The command.
         command: String,
+        /// Where it runs.
+        #[serde(default, skip_serializing_if = "TargetTree::is_verify")]
+        tree: TargetTree,
     },
     /// A setup command, which makes a tree ready for use.
     Setup {
@@ -401,6 +405,8 @@ pub enum SetupTree {
     },
     /// The untouched target, in the merge worktree.
     Target,
+    /// The untouched target, in the worktree of controls.
+    Control,
 }
 
 /// Who can resolve a conflict.

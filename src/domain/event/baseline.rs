@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::effect::TargetTree;
 use crate::domain::ids::{AgentId, IdeaId, Oid, RunId};
 use crate::domain::state::baseline::Doubt;
 use crate::domain::time::Timestamp;
@@ -21,6 +22,8 @@ pub struct BaselineReady {
     /// Key of the setup that must run in it before it is used; absent if it is ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setup: Option<String>,
+    #[serde(default, skip_serializing_if = "TargetTree::is_verify")]
+    pub tree: TargetTree,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

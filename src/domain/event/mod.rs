@@ -92,11 +92,11 @@ pub enum Event {
     BaselinePassed(BaselinePassed),
     /// The untouched target failed its check.
     BaselineFailed(BaselineFailed),
-    /// The check of the untouched target was interrupted, or its failure may be over: it begins
-    /// anew.
+    /// The check of the untouched target was interrupted, its failure may be over, or no failed
+    /// check waits for it any more: it begins anew when it is needed.
     BaselineCleared(BaselineCleared),
-    /// The untouched target must pass once more, because a check failed and nobody knows yet
-    /// whether the work or something outside it is at fault.
+    /// The untouched target must pass once more, in a worktree of its own, because a check failed
+    /// and nobody knows yet whether the work or something outside it is at fault.
     BaselineDoubted(BaselineDoubted),
     /// A quality command failed in an agent's worktree. Nobody is charged before it has passed
     /// elsewhere.

@@ -9,7 +9,6 @@ use crate::domain::ids::{Oid, RunId};
 use crate::domain::observation::CheckEnvironment;
 use crate::domain::state::State;
 use crate::domain::state::baseline::{Baseline, BaselineCheck, BaselineFailure, PassedElsewhere};
-use crate::domain::state::setup::VERIFY_TREE;
 use crate::domain::time::Timestamp;
 
 /// Number of passed commits that are remembered: attempts may begin from an earlier one while
@@ -22,13 +21,15 @@ const ENVIRONMENTS: usize = 8;
 
 /// A commit that passed before is not checked again.
 pub(super) fn check_out(state: &mut State, at: Timestamp, ready: &BaselineReady) {
-    let setup = setup::require(state, VERIFY_TREE, ready.setup.as_deref());
+    let setup = setup::require(state, ready.tree.name(), ready.setup.as_deref());
     let baseline = &mut state.swarm.baseline;
-    if !baseline.doubted && baseline.passed.contains(&ready.commit) {
+    baseline.green = baseline.passed.contains(&ready.commit);
+    if baseline.green && !baseline.doubted {
         pass(state, &ready.commit);
     } else {
         baseline.checking = Some(BaselineCheck {
             commit: ready.commit.clone(),
+            tree: ready.tree,
             setup,
             next: 0,
             run: None,
@@ -62,6 +63,7 @@ pub(super) fn end_run(state: &mut State, ended: &RunEnded) {
 pub(super) fn pass_command(state: &mut State, passed: &BaselinePassed) {
     if passed.last {
         pass(state, &passed.commit);
+        state.swarm.baseline.checking = None;
     } else if let Some(check) = &mut state.swarm.baseline.checking {
         check.next = passed.index + 1;
     }
@@ -69,21 +71,11 @@ pub(super) fn pass_command(state: &mut State, passed: &BaselinePassed) {
 
 pub(super) fn fail(state: &mut State, failed: &BaselineFailed) {
     let baseline = &mut state.swarm.baseline;
-    let before = baseline.failed.as_ref();
-    let still = before.is_some_and(|it| it.environment && it.commit == failed.commit);
-    let passed = |commit: &Oid| baseline.passed.contains(commit);
-    let environment = still || failed.commit.as_ref().is_some_and(passed);
-    let before = before.map_or(0, |failed| failed.tries);
-    baseline.failed = Some(BaselineFailure {
-        commit: failed.commit.clone(),
-        command: failed.command.clone(),
-        how: failed.how.clone(),
-        output: failed.output.clone(),
-        run: failed.run.clone(),
-        not_before: failed.not_before,
-        tries: before + 1,
-        environment,
-    });
+    let failure = baseline.failure(failed);
+    if failure.environment {
+        baseline.outage.clone_from(&failure.commit);
+    }
+    baseline.failed = Some(failure);
     baseline.green = false;
     baseline.checking = None;
     baseline.lost_runs = 0;
@@ -94,9 +86,12 @@ pub(super) fn fail(state: &mut State, failed: &BaselineFailed) {
     blame::excuse_all(state);
 }
 
-/// The check begins anew, except that a command that is running goes on.
+/// The check begins anew when it is needed, except that a command that is running goes on. What
+/// passed before counts again once no failed check is in doubt.
 pub(super) fn clear(state: &mut State) {
+    let over = state.is_doubt_over();
     let baseline = &mut state.swarm.baseline;
+    baseline.doubted &= !over;
     baseline.failed = None;
     let running = |check: &BaselineCheck| check.run.is_some();
     baseline.checking = baseline.checking.take().filter(running);
@@ -139,7 +134,7 @@ pub(super) fn change_environment(
 /// The target was seen at this commit.
 pub(super) fn see_target(state: &mut State, commit: &Oid) {
     let baseline = &mut state.swarm.baseline;
-    baseline.green = !baseline.doubted && baseline.passed.contains(commit);
+    baseline.green = baseline.passed.contains(commit);
     let same = |failed: &BaselineFailure| failed.commit.as_ref() == Some(commit);
     baseline.failed = baseline.failed.take().filter(same);
 }
@@ -152,10 +147,14 @@ pub(super) fn see_base(state: &mut State, base: &Oid) {
     }
 }
 
-/// The target is now at a commit that swarm landed.
+/// The target is now at a commit that swarm landed. A control goes on while a failed check is in
+/// doubt, because the landing's own checks may have begun before it failed.
 pub(super) fn land(state: &mut State, commit: &Oid, checked: bool) {
     if checked {
         pass(state, commit);
+        if !state.swarm.baseline.doubted {
+            state.swarm.baseline.checking = None;
+        }
     } else {
         see_target(state, commit);
     }
@@ -172,8 +171,8 @@ fn pass(state: &mut State, commit: &Oid) {
     let over = baseline.passed.len().saturating_sub(PASSED);
     baseline.passed.drain(..over);
     baseline.green = true;
-    baseline.doubted = false;
+    baseline.outage = None;
     baseline.failed = None;
-    baseline.checking = None;
     baseline.lost_runs = 0;
+    state.swarm.baseline.doubted &= state.is_check_in_doubt();
 }

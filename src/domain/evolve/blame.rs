@@ -7,7 +7,7 @@ use crate::domain::event::{GateDoubted, GateExcused, RunEnded, VerifyDoubted};
 use crate::domain::observation::RunEndKind;
 use crate::domain::state::State;
 use crate::domain::state::baseline::Uncharged;
-use crate::domain::state::setup::VERIFY_TREE;
+use crate::domain::state::setup::CONTROL_TREE;
 
 /// Remembers which run of a setup or quality command passed last.
 pub(super) fn end_run(state: &mut State, ended: &RunEnded) {
@@ -58,9 +58,8 @@ pub(super) fn doubt_verify(state: &mut State, doubted: &VerifyDoubted) {
 /// or its success would be an old one.
 pub(super) fn doubt_target(state: &mut State) {
     if state.is_setup_in_doubt() {
-        state.setups.remove(VERIFY_TREE);
+        state.setups.remove(CONTROL_TREE);
     }
-    state.swarm.baseline.green = false;
     state.swarm.baseline.doubted = true;
 }
 

@@ -33,7 +33,7 @@ pub(super) fn start(state: &mut State, at: Timestamp, started: &SetupStarted) {
         SetupTree::Merged { idea } => {
             with_entry(state, idea, |entry| entry.run = Some(run.clone()));
         }
-        SetupTree::Target => baseline::begin_run(state, at, run),
+        SetupTree::Target | SetupTree::Control => baseline::begin_run(state, at, run),
     }
 }
 
@@ -49,8 +49,8 @@ pub(super) fn pass(state: &mut State, passed: &SetupPassed) {
                 None => return,
             }
         }
-        SetupTree::Target => match &mut state.swarm.baseline.checking {
-            Some(check) => (VERIFY_TREE.to_owned(), &mut check.setup),
+        SetupTree::Target | SetupTree::Control => match &mut state.swarm.baseline.checking {
+            Some(check) => (check.tree.name().to_owned(), &mut check.setup),
             None => return,
         },
     };

@@ -2,9 +2,9 @@
 //! last check failed, and which failed checks of ideas wait for it.
 //!
 //! Invariant: only [`evolve`](crate::domain::evolve) changes it. `green` means that the last commit
-//! at which the target was seen is in `passed` and not in doubt. A change of the quality commands
-//! or of the target branch resets everything. Runs are compared by their numbers, which no clock
-//! can change: one with a larger number began later.
+//! at which the target was seen is in `passed`, `doubted` that this is in doubt. A change of the
+//! quality commands or of the target branch resets everything. Runs are compared by their numbers,
+//! which no clock can change: one with a larger number began later.
 
 use std::collections::BTreeMap;
 
@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use super::setup::SetupDue;
 use super::{Attempt, MergeEntry, State, is_false, is_zero};
+use crate::domain::effect::TargetTree;
+use crate::domain::event::BaselineFailed;
 use crate::domain::ids::{Oid, RunId};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase};
 use crate::domain::settings::Settings;
@@ -37,7 +39,7 @@ pub struct Baseline {
     /// How the last check failed; `None` if it passed, or if its result no longer holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed: Option<BaselineFailure>,
-    /// The check in progress. While it is set, the merge worktree holds its commit.
+    /// The check in progress. While it is set, the check's worktree holds its commit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checking: Option<BaselineCheck>,
     /// Quality commands in a row whose runner was killed.
@@ -50,6 +52,10 @@ pub struct Baseline {
     /// whether the work or something outside it is at fault.
     #[serde(skip_serializing_if = "is_false")]
     pub doubted: bool,
+    /// Commit of the target that passed before and fails now, so that the cause lies outside the
+    /// repository; until the target passes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outage: Option<Oid>,
     /// Whether the target failed its last check.
     #[serde(skip_serializing_if = "is_false")]
     pub down: bool,
@@ -57,6 +63,25 @@ pub struct Baseline {
     /// of runs up to it are nobody's.
     #[serde(skip_serializing_if = "is_zero")]
     pub restored: u64,
+}
+
+impl Baseline {
+    /// How the check failed.
+    pub fn failure(&self, failed: &BaselineFailed) -> BaselineFailure {
+        let before = self.failed.as_ref().map_or(0, |before| before.tries);
+        let passed =
+            |commit: &Oid| self.outage.as_ref() == Some(commit) || self.passed.contains(commit);
+        BaselineFailure {
+            commit: failed.commit.clone(),
+            command: failed.command.clone(),
+            how: failed.how.clone(),
+            output: failed.output.clone(),
+            run: failed.run.clone(),
+            not_before: failed.not_before,
+            tries: before + 1,
+            environment: failed.commit.as_ref().is_some_and(passed),
+        }
+    }
 }
 
 /// What passed in another environment of the daemon.
@@ -75,7 +100,10 @@ pub struct PassedElsewhere {
 pub struct BaselineCheck {
     /// Commit of the target.
     pub commit: Oid,
-    /// Setup that the merge worktree needs before the check.
+    /// Where it is checked out.
+    #[serde(default, skip_serializing_if = "TargetTree::is_verify")]
+    pub tree: TargetTree,
+    /// Setup that the worktree needs before the check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setup: Option<Box<SetupDue>>,
     /// Index of the next quality command, from 0.
@@ -168,10 +196,38 @@ impl Attempt {
 }
 
 impl State {
+    /// Whether the target, as last seen, passed, and no failed check puts that in doubt.
+    pub fn is_target_green(&self) -> bool {
+        let baseline = &self.swarm.baseline;
+        baseline.green && !baseline.doubted
+    }
+
+    /// Whether the merge worktree is needed to check the target, so that no merge can begin.
+    pub fn is_target_in_verify(&self) -> bool {
+        let checking = self.swarm.baseline.checking.as_ref();
+        checking.is_some_and(|check| check.tree == TargetTree::Verify)
+    }
+
+    /// Where the next check of the untouched target runs. What judges failed checks, or finds out
+    /// whether a cause outside the work is over, stops no landing.
+    pub fn next_target_tree(&self) -> TargetTree {
+        let baseline = &self.swarm.baseline;
+        if baseline.doubted || baseline.outage.is_some() || self.is_check_in_doubt() {
+            TargetTree::Control
+        } else {
+            TargetTree::Verify
+        }
+    }
+
+    /// Whether passed commits are in doubt for no failed check any more.
+    pub fn is_doubt_over(&self) -> bool {
+        self.swarm.baseline.doubted && !self.is_check_in_doubt()
+    }
+
     /// Whether no idea may begin before the target has passed its check.
     pub fn awaits_baseline(&self) -> bool {
         let settings = self.settings.as_deref();
-        settings.is_some_and(Settings::requires_baseline) && !self.swarm.baseline.green
+        settings.is_some_and(Settings::requires_baseline) && !self.is_target_green()
     }
 
     /// Whether an entry waits until the target has passed its check.
@@ -180,7 +236,7 @@ impl State {
         entry.phase == MergePhase::Queued
             && entry.waits.as_ref().is_some_and(|waits| waits.target)
             && self.settings.as_deref().is_some_and(checks)
-            && !self.swarm.baseline.green
+            && !self.is_target_green()
     }
 
     /// Entries that wait until the target has passed its check.
@@ -228,7 +284,7 @@ impl State {
     /// work is at fault.
     pub fn is_target_down(&self) -> bool {
         let baseline = &self.swarm.baseline;
-        self.requires_baseline() && baseline.down && !baseline.green
+        self.requires_baseline() && baseline.down && !self.is_target_green()
     }
 
     /// Whether failed checks are charged only after the untouched target has passed.
@@ -248,8 +304,8 @@ impl State {
         (next == Some(&doubt.command)).then_some(doubt)
     }
 
-    /// Whether a setup command that failed in a worktree is judged only after it has passed in the
-    /// merge worktree, on the untouched target.
+    /// Whether a setup command that failed in a worktree is judged only after it has passed on the
+    /// untouched target.
     pub fn is_setup_in_doubt(&self) -> bool {
         let mut attempts = self.agents.values();
         attempts.any(|attempt| attempt.setup.is_some() && self.waits_for_target(attempt))

@@ -11,6 +11,8 @@ use crate::domain::observation::RunEndKind;
 
 /// Name under which `State::setups` has the merge worktree.
 pub const VERIFY_TREE: &str = "verify";
+/// Name under which `State::setups` has the worktree of controls.
+pub const CONTROL_TREE: &str = "control";
 
 /// A setup that must run in a tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

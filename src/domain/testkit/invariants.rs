@@ -380,7 +380,7 @@ fn is_landing(state: &State, id: &IdeaId) -> bool {
 
 fn queue_is_sound(state: &State) {
     let busy = state.queue.iter().filter(|entry| entry.phase.is_busy());
-    let checking = state.swarm.baseline.checking.is_some();
+    let checking = state.is_target_in_verify();
     let busy = busy.count() + usize::from(checking);
     assert!(busy <= 1, "two hold the merge worktree");
     let mut ideas = BTreeSet::new();

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::domain::effect::{self, Effect, Purpose};
+use crate::domain::effect::{self, Effect, Purpose, TargetTree};
 use crate::domain::event::{
     AttemptMoved, EffectFinished, EffectRequested, Event, MergeMoved, RunEnded,
 };
@@ -105,9 +105,10 @@ fn asked(effect: &Effect) -> String {
         Effect::PrepareVerify(effect::PrepareVerify { idea, commit }) => {
             format!("prepareVerify {idea} {commit:.4}")
         }
-        Effect::PrepareBaseline(effect::PrepareBaseline { target }) => {
-            format!("prepareBaseline {target}")
-        }
+        Effect::PrepareBaseline(effect::PrepareBaseline { target, tree }) => match tree {
+            TargetTree::Verify => format!("prepareBaseline {target}"),
+            TargetTree::Control => format!("prepareBaseline {target} as a control"),
+        },
         Effect::Land(effect::Land {
             idea,
             expected,

@@ -8,7 +8,7 @@ use super::outcomes::{checkout_blocked, failed, land_blocked, replay_measured};
 use super::programs::Programs;
 use super::scenario::{exit, good, held};
 use super::transfer_samples::imported_tip;
-use crate::domain::effect::{self, ConflictLevel, Effect, Purpose, Saved};
+use crate::domain::effect::{self, ConflictLevel, Effect, Purpose, Saved, TargetTree};
 use crate::domain::event::{EffectRequested, Event};
 use crate::domain::hook::HookName;
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId, Oid, RunId};
@@ -39,6 +39,8 @@ pub(crate) struct World {
     untouched: BTreeMap<Oid, BTreeSet<String>>,
     /// The merged trees to which no hook objects.
     free: BTreeSet<(Oid, Oid)>,
+    /// What the worktree of controls holds.
+    controlled: Option<Oid>,
     /// What the merge worktree holds.
     checked_out: Option<Oid>,
     /// Where the target stands.
@@ -205,7 +207,7 @@ impl World {
             Effect::StopRun(it) => self.stop(it, choices)?.into(),
             Effect::BuildMerge(it) => self.build(it, choices)?.into(),
             Effect::PrepareVerify(it) => self.check_out(it, choices)?.into(),
-            Effect::PrepareBaseline(_) => self.check_out_target(choices)?.into(),
+            Effect::PrepareBaseline(it) => self.check_out_target(it, choices)?.into(),
             Effect::Land(it) => self.land(it, choices)?.into(),
             Effect::StartResolution(_) => self.start_resolution(choices)?.into(),
             Effect::FinishResolution(_) => self.finish_resolution(choices)?.into(),
@@ -267,12 +269,19 @@ impl World {
         })
     }
 
-    fn check_out_target(&mut self, choices: &mut Choices) -> Result<BaselineReady, Failure> {
+    fn check_out_target(
+        &mut self,
+        effect: &effect::PrepareBaseline,
+        choices: &mut Choices,
+    ) -> Result<BaselineReady, Failure> {
         if choices.chance(10) {
             return Err(cannot(choices));
         }
         let commit = self.tip();
-        self.checked_out = Some(commit.clone());
+        match effect.tree {
+            TargetTree::Verify => self.checked_out = Some(commit.clone()),
+            TargetTree::Control => self.controlled = Some(commit.clone()),
+        }
         Ok(BaselineReady {
             commit,
             warm: choices.chance(80),
@@ -556,8 +565,12 @@ impl World {
             return Err(cannot(choices));
         }
         let how = self.how(run, choices);
-        if let (Purpose::Baseline { command, .. }, true) = (purpose, how == exit(0)) {
-            let commit = self.checked_out.clone().expect("nothing is checked out");
+        if let (Purpose::Baseline { command, tree, .. }, true) = (purpose, how == exit(0)) {
+            let commit = match tree {
+                TargetTree::Verify => self.checked_out.clone(),
+                TargetTree::Control => self.controlled.clone(),
+            };
+            let commit = commit.expect("nothing is checked out");
             let passed = self.untouched.entry(commit).or_default();
             passed.insert(command.clone());
         }

@@ -1,14 +1,15 @@
 //! Failed checks are charged to an idea only if the command has passed elsewhere since.
 
-use crate::domain::effect::{Effect, Purpose};
+use crate::domain::command::Command;
+use crate::domain::effect::{Effect, Purpose, TargetTree};
 use crate::domain::ids::RunId;
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
+use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::outcome::{BaselineReady, SealOutcome, TreeSetup};
 use crate::domain::settings::{BaselineMode, Settings};
 use crate::domain::state::IdeaStatus;
 use crate::domain::testkit::scenario::exit;
 use crate::domain::testkit::{Scenario, agent, oid, outcomes};
-use crate::domain::{command::Command, observation::RunEnd};
 use crate::view::{self, Rest};
 
 fn required(settings: &mut Settings) {
@@ -290,6 +291,97 @@ fn work_that_is_in_doubt_stops_no_landing() {
     assert_eq!(s.idea(2).status, IdeaStatus::Done);
 }
 
+/// The first idea's check has failed, and the second one's work, which passed before, can merge.
+fn red_beside_a_landing(checks: Option<u32>) -> Scenario {
+    let mut s = at_work(2);
+    completes(&mut s, 2);
+    completes(&mut s, 1);
+    s.load(|settings| settings.max_checks = checks);
+    checked(&mut s, 2, 0);
+    checked(&mut s, 1, 1);
+    s
+}
+
+#[test]
+fn a_control_runs_beside_the_merge_worktree_and_no_landing_waits_for_it() {
+    let mut s = red_beside_a_landing(Some(2));
+    let asked = s.state.outbox.values().find(|effect| effect.is_baseline());
+    assert!(
+        matches!(asked, Some(Effect::PrepareBaseline(it)) if it.tree == TargetTree::Control),
+        "{asked:?}"
+    );
+    s.answer("prepareBaseline", target());
+    for effect in ["buildMerge", "prepareVerify"] {
+        s.goes_well(effect);
+    }
+    assert!(s.pending("baseline").is_some() && s.pending("verify").is_some());
+    // Its command has passed in a run that began later, so nothing more is needed of the control.
+    s.goes_well("verify").goes_well("land");
+    assert_eq!(s.idea(2).status, IdeaStatus::Done);
+    assert!(s.pending("stopRun").is_some() && check_of(&s, 1).is_some());
+}
+
+#[test]
+fn a_landing_whose_check_began_before_the_failure_ends_no_control() {
+    let mut s = at_work(2);
+    completes(&mut s, 2);
+    checked(&mut s, 2, 0);
+    s.goes_well("buildMerge").goes_well("prepareVerify");
+    completes(&mut s, 1);
+    checked(&mut s, 1, 1);
+    s.answer("prepareBaseline", target());
+    s.goes_well("verify").goes_well("land");
+    assert_eq!(s.idea(2).status, IdeaStatus::Done);
+    assert!(s.pending("stopRun").is_none() && is_uncharged(&s, 1));
+    let run = s.state.swarm.baseline.checking.clone().unwrap().run;
+    s.run_ends(&run.unwrap(), exit(0));
+    checked(&mut s, 1, 1);
+    assert!(is_sent_back(&s, 1));
+}
+
+#[test]
+fn where_one_check_runs_at_a_time_those_of_landings_go_before_a_control() {
+    let mut s = red_beside_a_landing(Some(1));
+    assert!(!asks_for_target(&s), "the landing's check comes first");
+    s.goes_well("buildMerge").goes_well("prepareVerify");
+    s.check(exit(1));
+    assert!(asks_for_target(&s));
+}
+
+#[test]
+fn a_control_runs_no_command_after_the_one_in_doubt_and_ideas_begin_again() {
+    let mut s = Scenario::with(|settings| {
+        required(settings);
+        settings.quality_commands = vec!["lint".into(), "test".into()];
+    });
+    s.add("one").answer("prepareBaseline", target());
+    s.check(exit(0)).check(exit(0));
+    s.answer("prepareWorktree", outcomes::prepared());
+    completes(&mut s, 1);
+    checked(&mut s, 1, 1);
+    target_is(&mut s, 0);
+    assert!(!asks_for_target(&s) && check_of(&s, 1).is_some());
+    assert!(s.state.is_target_green());
+    s.add("two");
+    assert!(s.pending("prepareWorktree").is_some());
+}
+
+#[test]
+fn a_control_that_nobody_waits_for_any_more_is_stopped_without_a_verdict() {
+    let mut s = at_work(1);
+    completes(&mut s, 1);
+    checked(&mut s, 1, 1);
+    s.answer("prepareBaseline", target());
+    let run = s.state.swarm.baseline.checking.clone().unwrap().run;
+    s.command(Command::SayToAgent {
+        id: agent(1),
+        text: "never mind".into(),
+    });
+    assert!(s.pending("stopRun").is_some());
+    s.run_ends(&run.unwrap(), RunEndKind::Stopped);
+    assert!(s.state.is_target_green() && s.state.red_baseline().is_none());
+}
+
 #[test]
 fn a_doubt_outlives_a_kill_and_a_pause() {
     let mut s = at_work(1);
@@ -340,7 +432,7 @@ fn another_command_in_the_configuration_ends_the_doubt_about_the_old_one() {
     assert!(check_of(&s, 1).is_some(), "the new command is run");
 }
 
-/// The merge worktree holds the untouched target, in which `install` was run before.
+/// The worktree holds the untouched target, in which `install` was run before.
 fn set_up_target() -> BaselineReady {
     BaselineReady {
         warm: true,

@@ -14,7 +14,7 @@ use strum::VariantNames as _;
 use crate::domain::attention::{NeedKey, NoticeKind};
 use crate::domain::command::{IdeaEdit, InboxFile, NewIdea, TargetChoice};
 use crate::domain::effect::{
-    self, ConflictLevel, Effect, KeptWorktree, Landing, Purpose, Saved, SetupTree,
+    self, ConflictLevel, Effect, KeptWorktree, Landing, Purpose, Saved, SetupTree, TargetTree,
 };
 use crate::domain::event::{
     AgentRedirected, ApprovalWithdrawn, AttemptEnded, AttemptMoved, AttemptSealed, BaselineCleared,
@@ -973,6 +973,7 @@ fn setup_samples() -> Vec<Event> {
         SetupTree::Worktree { agent: agent(1) },
         SetupTree::Merged { idea: idea(1) },
         SetupTree::Target,
+        SetupTree::Control,
     ];
     let mut samples = vec![
         Event::SettingsLoaded(SettingsLoaded {
@@ -1009,6 +1010,7 @@ fn setup_samples() -> Vec<Event> {
             commit: oid(3),
             warm: true,
             setup: Some("0123".into()),
+            tree: TargetTree::Verify,
         }),
         Event::VerifyReady(VerifyReady {
             id: idea(1),
@@ -1076,6 +1078,7 @@ fn baseline_samples() -> Vec<Event> {
             commit: oid(3),
             warm: false,
             setup: None,
+            tree: TargetTree::Control,
         }),
         Event::BaselineStarted(BaselineStarted {
             index: 0,
@@ -1121,12 +1124,14 @@ fn baseline_samples() -> Vec<Event> {
             effect: call_of(Purpose::Baseline {
                 index: 0,
                 command: "cargo test".into(),
+                tree: TargetTree::Control,
             }),
         }),
         Event::EffectRequested(EffectRequested {
             id: EffectId(12),
             effect: Effect::PrepareBaseline(effect::PrepareBaseline {
                 target: "main".into(),
+                tree: TargetTree::Control,
             }),
         }),
     ]

@@ -47,7 +47,7 @@ fn a_program_that_waits_too_long_is_ended_and_its_account_held() {
     iterationExcused {agent: ed-001, excuse: account, phase: backoff}
     end #2
     ");
-    assert_eq!(s.attempt(1).excused, 1);
+    assert_eq!(s.attempt(1).excused.iterations, 1);
     assert_eq!(s.state.accounts["claude"].kind, HoldKind::Limit);
     assert_eq!(s.idea(1).status, IdeaStatus::Active);
 }
@@ -82,7 +82,7 @@ fn a_run_that_ends_by_itself_meanwhile_is_judged_as_usual() {
         },
     );
     assert!(s.state.accounts.is_empty());
-    assert_eq!(s.attempt(1).excused, 0);
+    assert_eq!(s.attempt(1).excused.iterations, 0);
     assert!(s.attempt(1).provider_wait.is_none());
 }
 

@@ -1,5 +1,6 @@
 //! The worktree `verify`, in which quality commands check a merged tree before the target moves to
-//! it, and the untouched target before work begins.
+//! it, and the untouched target before work begins; and the worktree `control`, in which they check
+//! the untouched target to judge a failed check.
 //!
 //! Invariant: after [`Repo::verify_tree`] its files are the commit's, without untracked files. It
 //! is never an agent's worktree: what agents wrote does not reach it. Its own ignored files (build
@@ -17,7 +18,8 @@ use crate::git::worktree::reuse::ignored::KeepIgnored;
 
 /// Name of the worktree in which merged trees and the target are checked.
 pub const VERIFY: &str = "verify";
-const STAGING: &str = ".new-verify";
+/// Name of the worktree in which the target is checked to judge a failed check.
+pub const CONTROL: &str = "control";
 
 /// Result of [`Repo::verify_tree`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,12 +31,18 @@ pub struct VerifyTree {
 }
 
 impl Repo {
-    /// Resets the worktree to the commit. Must not run concurrently.
-    pub fn verify_tree(&self, commit: Oid, keep: &KeepIgnored) -> Result<VerifyTree, GitError> {
+    /// Resets the worktree `name`, [`VERIFY`] or [`CONTROL`], to the commit. Must not run
+    /// concurrently for one name.
+    pub fn verify_tree(
+        &self,
+        name: &str,
+        commit: Oid,
+        keep: &KeepIgnored,
+    ) -> Result<VerifyTree, GitError> {
         self.tree_of(commit)?;
         let head = HeadTo::Detached(commit);
-        if let Found::Ours(kept) = self.look_up(VERIFY)?
-            && is_own(&kept)
+        if let Found::Ours(kept) = self.look_up(name)?
+            && is_own(&kept, name)
             && self
                 .reset(&kept, commit, &head, Clean::Leftovers(keep))
                 .is_ok()
@@ -42,22 +50,23 @@ impl Repo {
             return Ok(tree(&kept));
         }
         // It does not exist yet, or is in a state that only a new one fixes.
-        for name in [VERIFY, STAGING] {
+        let staging = format!(".new-{name}");
+        for name in [name, &staging] {
             if !matches!(self.look_up(name)?, Found::Nothing) {
                 self.discard_directory(name)?;
             }
         }
-        let staged = self.added(STAGING, commit)?;
+        let staged = self.added(&staging, commit)?;
         staged.mark_cold()?;
         self.reset(&staged, commit, &head, Clean::Everything)?;
-        staged.set_owner(VERIFY)?;
-        Ok(tree(&self.rename_worktree(&staged, VERIFY)?))
+        staged.set_owner(name)?;
+        Ok(tree(&self.rename_worktree(&staged, name)?))
     }
 }
 
 /// Whether it was made here, and is no agent's worktree under this name.
-fn is_own(worktree: &Worktree) -> bool {
-    worktree.owner().as_deref() == Some(VERIFY)
+fn is_own(worktree: &Worktree, name: &str) -> bool {
+    worktree.owner().as_deref() == Some(name)
 }
 
 fn tree(worktree: &Worktree) -> VerifyTree {

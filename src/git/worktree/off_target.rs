@@ -14,7 +14,7 @@ use git2::Oid;
 use super::registry::Worktree;
 use super::reset::HeadTo;
 use crate::git::error::GitError;
-use crate::git::landing::verify_tree::VERIFY;
+use crate::git::landing::verify_tree::{CONTROL, VERIFY};
 use crate::git::objects::names::shown;
 use crate::git::repo::{Head, Repo};
 
@@ -67,7 +67,8 @@ impl Repo {
         Ok(stray)
     }
 
-    /// Worktrees of attempts. Names that start with a dot belong to no agent, nor does `verify`.
+    /// Worktrees of attempts. Names that start with a dot belong to no agent, nor do `verify` and
+    /// `control`.
     pub(crate) fn worktrees_of_agents(&self) -> Result<Vec<Worktree>, GitError> {
         let ours = self.worktrees_dir()?;
         let each = self.registered()?.into_iter();
@@ -81,7 +82,7 @@ impl Repo {
             git_dir: one.git_dir,
         });
         Ok(each
-            .filter(|one| !one.name.starts_with('.') && one.name != VERIFY)
+            .filter(|one| !one.name.starts_with('.') && ![VERIFY, CONTROL].contains(&&*one.name))
             .collect())
     }
 }

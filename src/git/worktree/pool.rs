@@ -16,7 +16,7 @@
 
 use super::registry::{Found, Worktree, remove_tree};
 use crate::git::error::GitError;
-use crate::git::landing::verify_tree::VERIFY;
+use crate::git::landing::verify_tree::{CONTROL, VERIFY};
 use crate::git::repo::Repo;
 
 /// Name prefixes of directories that hold nobody's work while no worktree is being prepared,
@@ -30,7 +30,7 @@ impl Repo {
         Ok(self.names_with(POOL)?.len())
     }
 
-    /// Deletes the pool, the verification worktree and leftovers of earlier calls; afterwards git
+    /// Deletes the pool, the worktrees of checks and leftovers of earlier calls; afterwards git
     /// knows only worktrees with somebody's work. Must not run while worktrees are prepared,
     /// released or verified.
     pub fn drain_pool(&self) -> Result<(), GitError> {
@@ -38,16 +38,19 @@ impl Repo {
     }
 
     /// Like [`Repo::drain_pool`], but keeps what the next use can build on: the verification
-    /// worktree, and of the pool those whose names `stays` accepts.
+    /// worktree, and of the pool and [`CONTROL`] those whose names `stays` accepts.
     pub fn discard_leftovers(&self, stays: impl Fn(&str) -> bool) -> Result<(), GitError> {
         let pooled = |name: &str| name.strip_prefix(POOL).is_some_and(&stays);
-        self.discard_spare(|name| name != VERIFY && !pooled(name))
+        let control = |name: &str| name == CONTROL && stays(name);
+        self.discard_spare(|name| name != VERIFY && !pooled(name) && !control(name))
     }
 
     /// Names of the directories that hold nobody's work.
     pub(crate) fn spare_names(&self) -> Result<Vec<String>, GitError> {
-        let is_spare =
-            |name: &String| name == VERIFY || SPARE.iter().any(|prefix| name.starts_with(prefix));
+        let is_spare = |name: &String| {
+            let prefixed = SPARE.iter().any(|prefix| name.starts_with(prefix));
+            name == VERIFY || name == CONTROL || prefixed
+        };
         let all = self.names_with("")?;
         Ok(all.into_iter().filter(is_spare).collect())
     }

@@ -11,6 +11,7 @@
 //! | `.new-<name>`, `.take-<name>` | being created, being taken over: see `prepare` |
 //! | `.old-<name>`, `.pool-<name>` | released: see `release`, `pool` |
 //! | `verify` | verifies merged trees and the untouched target |
+//! | `control` | verifies the untouched target while a failed check is in doubt |
 //! | `replay` | for the replay of a record: see `replay_tree` |
 //! | `.kept-<attempt>` | repositories created inside a worktree: see `nested_repos` |
 //! | `.trash-<n>` | to be deleted |

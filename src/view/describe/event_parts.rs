@@ -7,7 +7,7 @@ use super::text::Tone;
 use super::usage;
 use crate::domain::attention::NeedKey;
 use crate::domain::command::TargetChoice;
-use crate::domain::effect::{self, ConflictLevel, Effect, Purpose, SetupTree};
+use crate::domain::effect::{self, ConflictLevel, Effect, Purpose, SetupTree, TargetTree};
 use crate::domain::event::{
     BaselineFailed, BaselinePassed, BaselineStarted, DaemonStarted, NoticeFailed, SetupPassed,
     SetupStarted, TargetRewritten,
@@ -219,8 +219,8 @@ pub(super) fn effect_words(effect: &Effect) -> String {
         Effect::PrepareVerify(effect::PrepareVerify { idea, .. }) => {
             format!("check out the merged tree of {idea}")
         }
-        Effect::PrepareBaseline(effect::PrepareBaseline { target }) => {
-            format!("check out {target} to check it before work begins")
+        Effect::PrepareBaseline(effect::PrepareBaseline { target, tree }) => {
+            format!("check out {target} to check it {}", why_checked(*tree))
         }
         Effect::Land(effect::Land { idea, target, .. }) => format!("land {idea} on {target}"),
         Effect::StartResolution(effect::StartResolution { idea, .. }) => {
@@ -288,8 +288,8 @@ fn purpose_words(purpose: &Purpose) -> String {
         Purpose::Verify { idea, command, .. } => {
             format!("`{command}` on the merged tree of {idea}")
         }
-        Purpose::Baseline { command, .. } => {
-            format!("`{command}` on the target, before work begins")
+        Purpose::Baseline { command, tree, .. } => {
+            format!("`{command}` on the target, {}", why_checked(*tree))
         }
         Purpose::Setup { tree, command, .. } => {
             format!("`{command}` to set up {}", setup_tree(tree))
@@ -300,12 +300,20 @@ fn purpose_words(purpose: &Purpose) -> String {
     }
 }
 
+fn why_checked(tree: TargetTree) -> &'static str {
+    match tree {
+        TargetTree::Verify => "before work begins",
+        TargetTree::Control => "to judge a failed check",
+    }
+}
+
 /// A tree that is set up.
 pub(super) fn setup_tree(tree: &SetupTree) -> String {
     match tree {
         SetupTree::Worktree { agent } => format!("the worktree of {agent}"),
         SetupTree::Merged { idea } => format!("the merged tree of {idea}"),
         SetupTree::Target => "the checkout of the target".to_owned(),
+        SetupTree::Control => "the checkout of the target for controls".to_owned(),
     }
 }
 

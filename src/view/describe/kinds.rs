@@ -50,7 +50,10 @@ pub fn interest(event: &Event) -> Interest {
         Event::SignalSeen(seen) => signal_interest(&seen.signal),
         // The thing itself has an event of its own.
         Event::NoticeFailed(failed) => either(failed.again_at.is_none(), Story, Detail),
-        Event::SetupStarted(started) => either(started.tree == SetupTree::Target, Story, Detail),
+        Event::SetupStarted(started) => match started.tree {
+            SetupTree::Target => Story,
+            SetupTree::Worktree { .. } | SetupTree::Merged { .. } | SetupTree::Control => Detail,
+        },
         Event::SetupPassed(passed) => either(passed.last, News, Detail),
         Event::BaselinePassed(passed) => either(passed.last, Story, Detail),
         // The landing has an event of its own.

@@ -111,7 +111,7 @@ fn describe_event(event: &Event) -> String {
         Event::SetupPassed(passed) => setup_passed(passed),
         Event::BaselineFailed(failed) => baseline_failed(failed),
         Event::BaselineCleared(BaselineCleared {}) => {
-            "the target will be checked again before work begins".into()
+            "the target is checked again when that is needed".into()
         }
         Event::BaselineDoubted(BaselineDoubted {}) => {
             "the untouched target is checked again, to tell whether the work or something outside \

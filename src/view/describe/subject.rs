@@ -330,7 +330,7 @@ fn of_tree<'e>(names: Names<'e>, tree: &'e SetupTree) -> Names<'e> {
     match tree {
         SetupTree::Worktree { agent } => names.of(Some(agent), None),
         SetupTree::Merged { idea } => names.of(None, Some(idea)),
-        SetupTree::Target => names,
+        SetupTree::Target | SetupTree::Control => names,
     }
 }
 

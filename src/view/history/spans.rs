@@ -130,7 +130,7 @@ impl Spans {
             Purpose::Setup { tree, .. } => match tree {
                 SetupTree::Worktree { agent } => (Work::Setup, Some(agent), None, None),
                 SetupTree::Merged { idea } => (Work::Setup, None, Some(idea), None),
-                SetupTree::Target => (Work::Setup, None, None, None),
+                SetupTree::Target | SetupTree::Control => (Work::Setup, None, None, None),
             },
             Purpose::Hook { agent, idea, .. } => (Work::Hook, agent.as_ref(), idea.as_ref(), None),
             // It is for no idea and not for the target.

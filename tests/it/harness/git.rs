@@ -106,13 +106,14 @@ impl Sandbox {
     }
 }
 
-/// Whether a worktree waits for the next idea or the next merge.
+/// Whether a worktree waits for the next idea, the next merge or the next control.
 pub fn is_spare(place: &Path) -> bool {
     let name = place.file_name().and_then(|name| name.to_str());
     let ours = place
         .parent()
         .is_some_and(|folder| folder.ends_with(".swarm/worktrees"));
-    ours && name.is_some_and(|name| name == "verify" || name.starts_with(".pool-w"))
+    let of_checks = |name: &str| name == "verify" || name == "control";
+    ours && name.is_some_and(|name| of_checks(name) || name.starts_with(".pool-w"))
 }
 
 /// `commit parent parent|idea|operation`

@@ -281,11 +281,9 @@ fn by_itself(agent: &AgentId, message: &str) -> Judged {
 fn cut(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, why: Excuse) -> Judged {
     let (most, how) = match why {
         Excuse::Idle => (CUTS, "wrote nothing for agents.idleMinutes"),
-        Excuse::Account
-        | Excuse::Profile
-        | Excuse::Cut
-        | Excuse::Session
-        | Excuse::Exhausted => (CUTS_IN_ALL, "ended before it was finished"),
+        Excuse::Account | Excuse::Profile | Excuse::Cut | Excuse::Session | Excuse::Exhausted => {
+            (CUTS_IN_ALL, "ended before it was finished")
+        }
     };
     let times = attempt.excused.cut + 1;
     if times >= most {

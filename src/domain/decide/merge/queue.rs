@@ -56,7 +56,7 @@ pub(crate) fn build(plan: &mut Plan<'_>, settings: &Settings) {
     let waits = settings.verify && state.is_gate_broken();
     if is_busy(state)
         || waits
-        || state.swarm.baseline.checking.is_some()
+        || state.is_target_in_verify()
         || !may_merge(state)
         || state.swarm.rewritten.is_some()
     {

@@ -10,10 +10,11 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::baseline::Uncharged;
-use super::{Attempt, State};
+use super::{Attempt, MergeEntry, State};
 use crate::domain::effect::Purpose;
 use crate::domain::ids::{AgentId, RunId};
-use crate::domain::lifecycle::AttemptPhase;
+use crate::domain::lifecycle::{AttemptPhase, MergePhase};
+use crate::domain::settings::Settings;
 use crate::domain::warning::WarningKind;
 
 /// Green quality commands that are remembered.
@@ -129,11 +130,29 @@ impl State {
         }
         let purposes = self.checks_under_way().map(|(_, purpose)| purpose);
         let gates = purposes.filter_map(Purpose::gate_of).count();
+        // It would only collide again, with a check in the merge worktree as well.
+        if settings.max_checks.is_none() && self.have_checks_collided() {
+            return all == 0;
+        }
+        gates < self.most_checks(settings)
+    }
+
+    /// Whether a control may run now. Where only one check may run, those of landings go first.
+    pub fn has_room_for_control(&self) -> bool {
+        let lands = |entry: &MergeEntry| {
+            matches!(entry.phase, MergePhase::Building | MergePhase::Verifying)
+        };
+        let settings = self.settings.as_deref();
+        settings.is_some_and(|settings| self.most_checks(settings) > 1)
+            || !self.queue.iter().any(lands)
+    }
+
+    /// How many checks may run side by side.
+    fn most_checks(&self, settings: &Settings) -> usize {
         match settings.max_checks {
-            Some(most) => gates < most as usize,
-            // It would only collide again, with a check in the merge worktree as well.
-            None if self.have_checks_collided() => all == 0,
-            None => gates < self.swarm.checks.fitting(self.swarm.host.cores),
+            Some(most) => most as usize,
+            None if self.have_checks_collided() => 1,
+            None => self.swarm.checks.fitting(self.swarm.host.cores),
         }
     }
 
