@@ -16,6 +16,7 @@ mod blame;
 mod budget;
 mod carried_conversations;
 mod changed_files;
+mod checkpoint_references;
 mod checkpoints;
 mod clean;
 mod cleaned_checkout;

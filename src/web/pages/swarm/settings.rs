@@ -22,7 +22,7 @@ use crate::web::preferences::{self, Preferences, Theme, on_off};
 use crate::web::touches::Touched;
 
 /// Keys of the configuration, and their names in the log where these differ.
-const IN_THE_LOG: [(&str, &str); 23] = [
+const IN_THE_LOG: [(&str, &str); 24] = [
     ("agents.maxParallel", "maxParallel"),
     ("agents.timeoutMinutes", "attemptTimeoutMs"),
     ("agents.profile", "defaultProfile"),
@@ -44,6 +44,7 @@ const IN_THE_LOG: [(&str, &str); 23] = [
     ("shutdown.graceSeconds", "graceMs"),
     ("checkpoints.periodic", "checkpointEvery"),
     ("checkpoints.beforeAutopilot", "checkpointBeforeAutopilot"),
+    ("checkpoints.tag", "checkpointTag"),
     ("checkpoints.keep", "checkpointsKept"),
     ("limits.autoResume", "autoResume"),
 ];
