@@ -3,6 +3,8 @@
 //! Invariant: a change takes the lock and goes through the same rules into the same log. It starts
 //! no driver: the next daemon acts on the events.
 
+use serde_json::Value;
+
 use super::actor::clock::Clock;
 use super::actor::handle::{Accepted, Journaled};
 use super::checkpoints::list::{self, Preview};
@@ -15,8 +17,6 @@ use super::files::{exports, settings};
 use super::hooks;
 use super::repair::lost_end::MadeBefore;
 use super::review::{self, Wanted};
-use serde_json::Value;
-
 use crate::crash;
 use crate::domain::command::Command;
 use crate::domain::decide::{self, Decided};

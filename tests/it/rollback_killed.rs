@@ -599,8 +599,11 @@ impl<'a> Round<'a> {
 
     /// A commit by what it has: an agent's last commit, or all its work on top of that.
     fn plain_place(&self, name: &str, oid: &str) -> String {
+        if name.starts_with("refs/swarm/checkpoint-files/") {
+            return "a file".to_owned();
+        }
         let commit = self.sandbox.head(oid);
-        if name.starts_with("refs/heads/") || name.starts_with("refs/tags/") {
+        if name.starts_with("refs/heads/") || name.starts_with("refs/swarm/checkpoints/") {
             return commit;
         }
         for (idea, agent) in &self.agents {

@@ -117,6 +117,9 @@ impl Recorded<'_> {
         paths: &Paths,
         target: Option<&str>,
     ) -> Result<Result<BTreeMap<IdeaId, IdeaThen>, String>, GitError> {
+        if let Some(why) = self.tag_trouble(repo)? {
+            return Ok(Err(why));
+        }
         let (file, found) = match file::read(repo, self.name) {
             Ok(read) => read,
             Err(fault @ file::FileFault::Newer { .. }) => return Ok(Err(fault.to_string())),
@@ -129,9 +132,6 @@ impl Recorded<'_> {
                 self.sha256,
                 self.way_back(paths)
             )));
-        }
-        if let Some(why) = self.tag_trouble(repo)? {
-            return Ok(Err(why));
         }
         if let Some(target) = target
             && let Some(now) = repo.branch_commit(target)?
