@@ -32,6 +32,7 @@ mod doctor;
 mod doctor_lost_end;
 mod earlier_states;
 mod external_changes;
+mod formatter;
 mod full_screen;
 mod harness;
 mod holding_ideas;

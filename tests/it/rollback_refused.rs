@@ -119,9 +119,9 @@ fn a_file_that_is_gone_damaged_or_newer_is_not_trusted_until_it_is_put_back() {
     assert_refused(&sandbox, &[reference, "gone", "git update-ref"]);
     keep(&text[..text.len() / 2]);
     assert_refused(&sandbox, &[reference, "damaged"]);
-    keep(&text.replace("\"idea-001\":\"done\"", "\"idea-001\":\"failed\""));
+    keep(&text.replace("\"idea-001\": \"done\"", "\"idea-001\": \"failed\""));
     assert_refused(&sandbox, &[reference, "has changed", "git update-ref"]);
-    keep(&text.replacen("\"version\":1", "\"version\":7", 1));
+    keep(&text.replacen("\"version\": 1", "\"version\": 7", 1));
     assert_refused(&sandbox, &[reference, "format 7", "newer swarm"]);
     keep(&text);
     assert_can_be_done(&sandbox);

@@ -10,6 +10,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::{REFERENCES, file_reference, reference_of};
+use crate::config::json_layout;
 use crate::crash;
 use crate::daemon::files::hash::sha256;
 use crate::daemon::files::paths::Paths;
@@ -231,8 +232,9 @@ pub(in crate::daemon) fn all(paths: &Paths) -> Vec<(CheckpointFile, String)> {
 /// Writes the file into git, durably, instead of what a failed call left; its content.
 pub(super) fn keep(repo: &Repo, file: &CheckpointFile) -> Result<Vec<u8>, GitError> {
     let reference = file_reference(&file.name);
-    let bytes = serde_json::to_vec(file)
+    let value = serde_json::to_value(file)
         .map_err(|error| GitError::io("write", Path::new(&reference), error.into()))?;
+    let bytes = json_layout::file(&value).into_bytes();
     let blob = repo.write_blob(&bytes)?;
     match repo.read_ref(&reference)? {
         None => repo.create_ref(&reference, blob, "checkpoint")?,
@@ -252,7 +254,8 @@ pub(super) fn show(paths: &Paths, name: &CheckpointName, bytes: &[u8]) {
     }
 }
 
-/// Writes the views that are missing or have another size than the files in git.
+/// Writes the views that are missing or have another size than the files in git. A file that is not
+/// what was written replaces no view, which may be the last good copy.
 pub(in crate::daemon) fn show_all(paths: &Paths, state: &State) {
     if state.checkpoints.is_empty() {
         return;
@@ -260,13 +263,16 @@ pub(in crate::daemon) fn show_all(paths: &Paths, state: &State) {
     let Ok(repo) = Repo::open(&paths.root) else {
         return;
     };
-    for name in state.checkpoints.keys() {
+    for (name, checkpoint) in &state.checkpoints {
         let there = fs::symlink_metadata(path_of(paths, name));
         let size = repo.file_size(&file_reference(name)).ok().flatten();
         let same = there.is_ok_and(|there| {
             there.is_file() && size.is_none_or(|size| size as u64 == there.len())
         });
-        if !same && let Ok(bytes) = bytes(&repo, name) {
+        if !same
+            && let Ok(bytes) = bytes(&repo, name)
+            && sha256(&bytes) == checkpoint.sha256
+        {
             show(paths, name, &bytes);
         }
     }
