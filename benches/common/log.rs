@@ -475,6 +475,7 @@ fn settings(keep_records: bool) -> Result<Settings> {
         grace_ms: 5_000,
         checkpoint_every: 0,
         checkpoint_before_autopilot: false,
+        checkpoint_tag: false,
         checkpoints_kept: 50,
         hooks: std::collections::BTreeMap::new(),
         webhook: None,

@@ -115,8 +115,8 @@ pub struct Checkpoint {
     pub commit: String,
     /// The same as `commit`, as the file has it.
     pub git_commit: String,
-    /// The tag: `swarm/checkpoint/<name>`.
-    pub git_tag: String,
+    /// Its reference in git: `refs/swarm/checkpoints/<name>`.
+    pub git_ref: String,
     /// The target branch.
     #[schema(required = false)]
     pub branch: String,

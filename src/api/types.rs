@@ -64,6 +64,9 @@ pub struct NewCheckpoint {
     /// The checkpoint's name: lower-case letters, digits and dashes.
     #[schema(value_type = String, example = "before-release")]
     pub name: CheckpointName,
+    /// Also create the tag `swarm/checkpoint/NAME`.
+    #[serde(default)]
+    pub tag: bool,
 }
 
 /// The content of a hook to approve.

@@ -90,6 +90,7 @@ pub(crate) fn settings() -> Settings {
         grace_ms: 5_000,
         checkpoint_every: 0,
         checkpoint_before_autopilot: false,
+        checkpoint_tag: false,
         checkpoints_kept: 50,
         hooks: std::collections::BTreeMap::new(),
         webhook: None,

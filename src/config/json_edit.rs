@@ -6,8 +6,8 @@
 
 use serde_json::Value;
 
-/// A value stays on its line up to this many characters.
-const LINE: usize = 80;
+use super::json_layout;
+
 /// The indentation of a new line, relative to the one around it.
 const STEP: &str = "  ";
 
@@ -37,7 +37,8 @@ pub(super) fn set(text: &str, path: &[String], value: &Value) -> String {
         };
         if rest.is_empty() || !text[member.value..].starts_with('{') {
             let indent = indent_of(text, member.start);
-            let new = written(&nested(rest, value), indent);
+            let line = line_before(text, member.value);
+            let new = json_layout::member(&nested(rest, value), line, indent);
             return replaced(text, member.value, member.end, &new);
         }
         let at = member.value;
@@ -56,8 +57,9 @@ fn insert(text: &str, object: &Object, name: &str, value: &Value) -> String {
     let Some(last) = object.members.last() else {
         let outer = indent_of(text, object.open);
         let indent = format!("{outer}{STEP}");
-        let member = format!("{key}: {}", written(value, &indent));
-        let new = format!("{{\n{indent}{member}\n{outer}}}");
+        let line = format!("{indent}{key}: ");
+        let value = json_layout::member(value, &line, &indent);
+        let new = format!("{{\n{line}{value}\n{outer}}}");
         return replaced(text, object.open, object.close + 1, &new);
     };
     let indent = indent_of(text, last.start);
@@ -69,7 +71,9 @@ fn insert(text: &str, object: &Object, name: &str, value: &Value) -> String {
     } else {
         " ".to_owned()
     };
-    let new = format!(",{space}{key}: {}", written(value, indent));
+    let line = format!("{space}{key}: ");
+    let value = json_layout::member(value, line.trim_start_matches('\n'), indent);
+    let new = format!(",{line}{value}");
     replaced(text, last.end, last.end, &new)
 }
 
@@ -77,39 +81,17 @@ fn replaced(text: &str, from: usize, to: usize, new: &str) -> String {
     format!("{}{new}{}", &text[..from], &text[to..])
 }
 
+/// What precedes an offset in its line.
+fn line_before(text: &str, at: usize) -> &str {
+    let begin = text[..at].rfind('\n').map_or(0, |end| end + 1);
+    &text[begin..at]
+}
+
 /// The white space that begins the line of an offset.
 fn indent_of(text: &str, at: usize) -> &str {
-    let line = text[..at].rfind('\n').map_or(0, |end| end + 1);
-    let line = &text[line..at];
+    let line = line_before(text, at);
     let end = line.find(|c: char| c != ' ' && c != '\t');
     &line[..end.unwrap_or(line.len())]
-}
-
-/// A value on one line, or indented if it is long.
-fn written(value: &Value, indent: &str) -> String {
-    let line = on_one_line(value);
-    if line.chars().count() <= LINE {
-        return line;
-    }
-    let lines = format!("{value:#}");
-    lines.replace('\n', &format!("\n{indent}"))
-}
-
-fn on_one_line(value: &Value) -> String {
-    match value {
-        Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(on_one_line).collect();
-            format!("[{}]", items.join(", "))
-        }
-        Value::Object(members) => {
-            let member = |(name, value): (&String, &Value)| {
-                format!("{}: {}", Value::from(name.as_str()), on_one_line(value))
-            };
-            let members: Vec<String> = members.iter().map(member).collect();
-            format!("{{{}}}", members.join(", "))
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.to_string(),
-    }
 }
 
 /// Reads valid JSON, which nobody needs to check again.
@@ -236,14 +218,14 @@ mod tests {
     fn a_new_member_is_written_like_the_one_before() {
         for (text, key, expected) in [
             ("{}", "a", "{\n  \"a\": 1\n}"),
-            ("{ }\n", "a.b", "{\n  \"a\": {\"b\": 1}\n}\n"),
+            ("{ }\n", "a.b", "{\n  \"a\": {\n    \"b\": 1\n  }\n}\n"),
             ("{\"z\":0}", "a", "{\"z\":0, \"a\": 1}"),
             (
                 "{\n\t\"z\": {\n\t\t\"y\": 0\n\t}\n}",
                 "z.a",
                 "{\n\t\"z\": {\n\t\t\"y\": 0,\n\t\t\"a\": 1\n\t}\n}",
             ),
-            ("{\"z\": 0}", "z.a", "{\"z\": {\"a\": 1}}"),
+            ("{\"z\": 0}", "z.a", "{\"z\": {\n  \"a\": 1\n}}"),
         ] {
             assert_eq!(changed(text, key, &json!(1)), expected);
         }

@@ -8,13 +8,14 @@
 //! `cross_checks` the rest. `json_positions` locates `errors`. `hooks` and `notify` are parts of
 //! the model, `placeholders` fills in `worktree.env`, `schema` is the published schema, `show`
 //! lists the result, `set` changes a value in a file with `json_edit`, and `init` writes the first
-//! files.
+//! files. `json_layout` prints JSON so that formatters leave it as it is.
 
 mod cross_checks;
 mod errors;
 mod hooks;
 pub mod init;
 mod json_edit;
+pub mod json_layout;
 mod json_positions;
 mod layers;
 mod model;

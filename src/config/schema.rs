@@ -9,6 +9,7 @@ use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
 use serde_json::Value;
 
+use super::json_layout;
 use super::model::Config;
 
 /// The schema as JSON.
@@ -64,7 +65,7 @@ fn resolved<'s>(root: &'s Value, mut at: &'s Value) -> &'s Value {
 
 /// The schema as the text of `config.schema.json`.
 pub fn schema_text() -> String {
-    format!("{:#}\n", schema())
+    json_layout::file(&schema())
 }
 
 #[cfg(test)]

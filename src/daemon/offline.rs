@@ -3,6 +3,8 @@
 //! Invariant: a change takes the lock and goes through the same rules into the same log. It starts
 //! no driver: the next daemon acts on the events.
 
+use serde_json::Value;
+
 use super::actor::clock::Clock;
 use super::actor::handle::{Accepted, Journaled};
 use super::checkpoints::list::{self, Preview};
@@ -66,6 +68,22 @@ pub fn left_running(paths: &Paths, state: &State) -> Vec<(AgentId, IdeaId)> {
     alive
         .filter_map(|(_, agent)| Some((agent.clone(), state.agents.get(agent)?.idea.clone())))
         .collect()
+}
+
+/// All checkpoints, oldest first, without the state in them.
+///
+/// # Errors
+/// The log is damaged; git failed.
+pub fn checkpoints(paths: &Paths) -> Result<Vec<Value>, DaemonError> {
+    Ok(list::list(&Repo::open(&paths.root)?, &read(paths)?))
+}
+
+/// One of them.
+///
+/// # Errors
+/// There is no such checkpoint; the log is damaged; git failed.
+pub fn checkpoint(paths: &Paths, name: &CheckpointName) -> Result<Value, DaemonError> {
+    list::show(&Repo::open(&paths.root)?, &read(paths)?, name)
 }
 
 /// Which checkpoints are usable.

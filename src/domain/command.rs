@@ -205,6 +205,9 @@ pub enum Command {
     CreateCheckpoint {
         /// Name of the checkpoint.
         name: CheckpointName,
+        /// Whether to make a tag that other tools see, too.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        tag: bool,
     },
     /// Delete a checkpoint.
     DeleteCheckpoint {

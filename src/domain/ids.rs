@@ -112,7 +112,7 @@ text_id!(
     "profile name"
 );
 text_id!(
-    /// A checkpoint: `before-release`. Also the name of a file and a tag, and part of references.
+    /// A checkpoint: `before-release`. Also the name of a file, and part of references.
     CheckpointName,
     "checkpoint name"
 );

@@ -105,6 +105,9 @@ pub struct Settings {
     /// Whether a checkpoint is made when autopilot begins: first of all, and after semi-auto mode.
     #[serde(default, skip_serializing_if = "is_default")]
     pub checkpoint_before_autopilot: bool,
+    /// Whether each checkpoint also gets a tag in `refs/tags/`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub checkpoint_tag: bool,
     /// Number of automatic checkpoints that are kept.
     #[serde(default = "kept", skip_serializing_if = "is_kept")]
     pub checkpoints_kept: u32,

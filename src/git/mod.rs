@@ -54,6 +54,7 @@ pub use objects::bundle::BundleHead;
 pub use objects::file_history::{Changes, UnapprovedChange};
 pub use objects::imports::{IMPORTS, Quarantine};
 pub use objects::landings::Landed;
+pub(crate) use objects::names::quoted;
 pub use objects::names::{branch_ref, check_ref, printable, shown};
 pub use objects::tags::Tag;
 pub use objects::tree_changes::{Content, TreeChange};

@@ -256,6 +256,7 @@ pub fn settings(mode: Mode) -> Settings {
         grace_ms: 5_000,
         checkpoint_every: 0,
         checkpoint_before_autopilot: false,
+        checkpoint_tag: false,
         checkpoints_kept: 50,
         hooks: std::collections::BTreeMap::new(),
         accounts: std::collections::BTreeMap::new(),

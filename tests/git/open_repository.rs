@@ -149,18 +149,16 @@ fn a_tag_made_twice_is_the_same_object() {
     let make = || {
         fixture
             .repo
-            .create_tag("swarm/checkpoint/one", oid, "one\n", &identity(), TIME)
+            .write_tag("swarm/checkpoint/one", oid, "one\n", &identity(), TIME)
             .unwrap()
     };
     assert_eq!(make(), make());
-    assert_eq!(
-        fixture.repo.resolve_commit("swarm/checkpoint/one").unwrap(),
-        Some(oid)
-    );
-    assert_eq!(
-        fixture.git(&["cat-file", "-t", "swarm/checkpoint/one"]),
-        "tag"
-    );
+    let name = "refs/swarm/checkpoints/one";
+    fixture.repo.create_ref(name, make(), "test").unwrap();
+    let tag = fixture.repo.tag(name).unwrap().unwrap();
+    assert_eq!((tag.oid, tag.commit), (make(), Some(oid)));
+    assert_eq!(fixture.git(&["cat-file", "-t", name]), "tag");
+    assert_eq!(fixture.git(&["tag", "--list"]), "");
     fixture.check();
 }
 

@@ -109,7 +109,7 @@ fn what_the_agent_committed_itself_counts() {
 fn snapshot() -> Snapshot {
     Snapshot {
         name: name(1),
-        reference: "refs/swarm/checkpoints/mid/one".into(),
+        reference: "refs/swarm/checkpoint-work/mid/one".into(),
         message: "wip\n".into(),
         identity: identity(),
         time: TIME,

@@ -20,7 +20,7 @@ fn keys(value: &Value) -> BTreeSet<&str> {
 }
 
 /// `checkpoint list --json`, each as reason and name, oldest first.
-fn list(sandbox: &Sandbox) -> Vec<(String, String)> {
+pub fn list(sandbox: &Sandbox) -> Vec<(String, String)> {
     let all = sandbox.swarm(&["checkpoint", "list", "--json"]).json();
     let text = |one: &Value, key: &str| one[key].as_str().unwrap().to_owned();
     all.as_array()
@@ -31,12 +31,12 @@ fn list(sandbox: &Sandbox) -> Vec<(String, String)> {
 }
 
 /// The tags, files and names in the list are the same.
-fn assert_complete(sandbox: &Sandbox) {
+pub fn assert_complete(sandbox: &Sandbox) {
     let listed: BTreeSet<String> = list(sandbox).into_iter().map(|(_, name)| name).collect();
     let tags = sandbox.git(&[
         "for-each-ref",
-        "--format=%(refname:lstrip=4)",
-        "refs/tags/swarm/checkpoint",
+        "--format=%(refname:lstrip=3)",
+        "refs/swarm/checkpoints",
     ]);
     let tags: BTreeSet<String> = tags.lines().map(str::to_owned).collect();
     let files = fs::read_dir(sandbox.dot_swarm("checkpoints"))
@@ -51,7 +51,7 @@ fn assert_complete(sandbox: &Sandbox) {
 }
 
 /// What the contract says of a checkpoint's file.
-fn assert_as_promised(sandbox: &Sandbox, name: &str) -> Value {
+pub fn assert_as_promised(sandbox: &Sandbox, name: &str) -> Value {
     let path = sandbox.dot_swarm(&format!("checkpoints/{name}.json"));
     let mut file: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     let promised = [
@@ -59,7 +59,7 @@ fn assert_as_promised(sandbox: &Sandbox, name: &str) -> Value {
         "createdAt",
         "reason",
         "gitCommit",
-        "gitTag",
+        "gitRef",
         "target",
         "seq",
         "ideaStates",
@@ -67,9 +67,9 @@ fn assert_as_promised(sandbox: &Sandbox, name: &str) -> Value {
         "stateSnapshot",
     ];
     assert!(keys(&file).is_superset(&BTreeSet::from(promised)), "{file}");
-    let tag = format!("swarm/checkpoint/{name}");
+    let tag = format!("refs/swarm/checkpoints/{name}");
     assert_eq!(
-        (&file["name"], &file["gitTag"]),
+        (&file["name"], &file["gitRef"]),
         (&json!(name), &json!(tag))
     );
     assert_eq!(file["gitCommit"], json!(sandbox.head(&tag)));
@@ -127,7 +127,7 @@ fn one_is_made_listed_shown_and_deleted_with_a_daemon_and_without() {
         let names: Vec<String> = list(&sandbox).into_iter().map(|(_, name)| name).collect();
         assert_eq!(names, ["one", "two"]);
         let page = sandbox.swarm(&["checkpoint", "show", "one"]);
-        assert!(page.ok().contains("swarm/checkpoint/one"), "{page}");
+        assert!(page.ok().contains("refs/swarm/checkpoints/one"), "{page}");
         assert!(sandbox.swarm(&["checkpoint", "list"]).ok().contains("two"));
         for name in ["one", "two"] {
             sandbox.swarm(&["checkpoint", "delete", name]).ok();
@@ -185,39 +185,35 @@ fn names_that_are_taken_bad_or_unknown_are_refused() {
     }
 }
 
-/// A tag or a file of that name that is somebody else's is never taken over.
+/// A tag or a reference of that name that is somebody else's is never taken over.
 #[test]
-fn a_foreign_tag_or_file_of_that_name_stays() {
+fn a_foreign_tag_or_reference_of_that_name_stays() {
     let sandbox = Sandbox::ready();
     sandbox.configure(&json!({"mode": "semi-auto"}));
     sandbox.git(&["tag", "swarm/checkpoint/mine"]);
-    fs::create_dir_all(sandbox.dot_swarm("checkpoints")).unwrap();
-    fs::write(sandbox.dot_swarm("checkpoints/theirs.json"), "{}").unwrap();
+    sandbox.git(&["update-ref", "refs/swarm/checkpoints/theirs", "main"]);
     let daemon = sandbox.start();
     let refs = sandbox.git(&["for-each-ref"]);
     sandbox
-        .swarm(&["checkpoint", "create", "mine"])
+        .swarm(&["checkpoint", "create", "mine", "--tag"])
         .refused(1, &["swarm/checkpoint/mine", "git tag -d"]);
-    sandbox
-        .swarm(&["checkpoint", "create", "theirs"])
-        .refused(1, &["theirs.json", "another name"]);
+    let refused = sandbox.swarm(&["checkpoint", "create", "theirs"]);
+    refused.refused(1, &["refs/swarm/checkpoints/theirs", "git update-ref -d"]);
     assert_eq!(sandbox.git(&["for-each-ref"]), refs);
-    let theirs = sandbox.dot_swarm("checkpoints/theirs.json");
-    assert_eq!(fs::read_to_string(theirs).unwrap(), "{}");
     assert_eq!(list(&sandbox), []);
-    // Once it is gone the name is free.
-    sandbox.git(&["tag", "-d", "swarm/checkpoint/mine"]);
+    // Without a tag of its own, and with it once the name is free.
     sandbox.swarm(&["checkpoint", "create", "mine"]).ok();
     assert_as_promised(&sandbox, "mine");
-    // Also one of ours from another time.
-    let path = sandbox.dot_swarm("checkpoints/mine.json");
-    let old = fs::read(&path).unwrap();
     sandbox.swarm(&["checkpoint", "delete", "mine"]).ok();
-    fs::write(&path, &old).unwrap();
+    assert_eq!(
+        sandbox.git(&["tag", "--list"]),
+        "swarm/checkpoint/mine",
+        "somebody else's tag"
+    );
+    sandbox.git(&["tag", "-d", "swarm/checkpoint/mine"]);
     sandbox
-        .swarm(&["checkpoint", "create", "mine"])
-        .refused(1, &["mine.json", "another name"]);
-    assert_eq!(fs::read(&path).unwrap(), old);
+        .swarm(&["checkpoint", "create", "mine", "--tag"])
+        .ok();
     daemon.stop();
 }
 
@@ -249,11 +245,12 @@ fn what_agents_have_not_committed_is_kept_without_touching_it() {
     assert_eq!(sandbox.file_at(&format!("{wip}^"), "a.txt"), "one");
     // Only that reference keeps it from git's own tidying.
     let refs = sandbox.git(&["for-each-ref", "--contains", wip, "--format=%(refname)"]);
-    assert_eq!(refs, "refs/swarm/checkpoints/mid/ed-001");
+    assert_eq!(refs, "refs/swarm/checkpoint-work/mid/ed-001");
     sandbox.release("it");
     sandbox.wait_idea(&id, "done");
     sandbox.swarm(&["checkpoint", "delete", "mid"]).ok();
-    assert_eq!(sandbox.git(&["for-each-ref", "refs/swarm/checkpoints"]), "");
+    let left = sandbox.git(&["for-each-ref", "refs/swarm", "refs/tags"]);
+    assert!(!left.contains("checkpoint"), "{left}");
     daemon.stop();
 }
 
@@ -292,7 +289,10 @@ fn every_so_many_landings_make_one() {
         let done = done.filter(|status| *status == "done").count();
         assert_eq!(done, if idea == "idea-002" { 2 } else { 4 });
         // Commit and state belong together.
-        let landed = sandbox.landings(&sandbox.head("main~5"), &format!("swarm/checkpoint/{name}"));
+        let landed = sandbox.landings(
+            &sandbox.head("main~5"),
+            &format!("refs/swarm/checkpoints/{name}"),
+        );
         assert_eq!(landed.len(), done);
     }
     assert_complete(&sandbox);
@@ -358,7 +358,8 @@ fn old_ones_go_and_those_that_a_person_made_stay() {
     let refs = sandbox.git(&[
         "for-each-ref",
         "--format=%(refname)",
-        "refs/swarm/checkpoints",
+        "refs/swarm/checkpoint-work",
+        "refs/swarm/checkpoint-files",
     ]);
     let of_those = |line: &str| {
         found
@@ -387,16 +388,16 @@ fn the_work_of_a_deleted_checkpoint_goes_when_nobody_needs_it_any_more() {
     }
     let refs = || {
         let words = ["for-each-ref", "--format=%(refname)"];
-        sandbox.git(&[words[0], words[1], "refs/swarm/checkpoints"])
+        sandbox.git(&[words[0], words[1], "refs/swarm/checkpoint-work"])
     };
     assert!(
-        refs().contains("refs/swarm/checkpoints/mid/ed-001"),
+        refs().contains("refs/swarm/checkpoint-work/mid/ed-001"),
         "{}",
         refs()
     );
     daemon.stop();
     assert!(
-        refs().contains("refs/swarm/checkpoints/mid/ed-001"),
+        refs().contains("refs/swarm/checkpoint-work/mid/ed-001"),
         "{}",
         refs()
     );

@@ -244,7 +244,7 @@ fn clean(sandbox: &Sandbox) -> Command {
 }
 
 fn checkpoint(sandbox: &Sandbox) -> Command {
-    sandbox.swarm_command(&["checkpoint", "create", "one"])
+    sandbox.swarm_command(&["checkpoint", "create", "one", "--tag"])
 }
 
 fn compact(sandbox: &Sandbox) -> Command {
@@ -750,7 +750,7 @@ fn assert_rolled_back(sandbox: &Sandbox) {
         names[0] == "mid" && names[1].starts_with("before-rollback-"),
         "{names:?}"
     );
-    let tags = sandbox.git(&["tag", "--list", "swarm/checkpoint/*"]);
+    let tags = sandbox.git(&["for-each-ref", "refs/swarm/checkpoints"]);
     assert_eq!(tags.lines().count(), 2, "{tags}");
     assert_eq!(
         fs::read_dir(sandbox.dot_swarm("checkpoints"))

@@ -102,9 +102,10 @@ fn a_log_that_was_removed_beside_a_checkpoint_is_refused_and_one_from_elsewhere_
     assert_refused(&sandbox, &words);
     sandbox.swarm(CUT).ok();
     assert_repaired(&sandbox);
-    fs::create_dir_all(other.dot_swarm("checkpoints")).unwrap();
-    let file = "checkpoints/mine.json";
-    fs::copy(sandbox.dot_swarm(file), other.dot_swarm(file)).unwrap();
+    let file = sandbox.dot_swarm("checkpoints/mine.json");
+    let blob = other.git(&["hash-object", "-w", "--no-filters", file.to_str().unwrap()]);
+    other.git(&["update-ref", "refs/swarm/checkpoint-files/mine", &blob]);
+    other.git(&["update-ref", "refs/swarm/checkpoints/mine", "main"]);
     other.swarm(&["status"]).ok();
     assert_eq!(other.run_until_idle(), 0);
 }

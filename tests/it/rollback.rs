@@ -431,6 +431,7 @@ fn killed_in_the_middle_the_next_start_ends_it() {
         "effect.check.begin",
         "effect.check.done",
         "effect.stop.begin",
+        "checkpoint.file-kept",
         "checkpoint.tagged",
         "effect.checkpoint.done",
         "effect.move.begin",

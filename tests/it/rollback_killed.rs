@@ -345,7 +345,7 @@ fn saved(sandbox: &Sandbox, ideas: &BTreeMap<String, Value>) -> BTreeMap<String,
 /// What git keeps of each agent under a checkpoint's private references: nothing but that, and all
 /// of it.
 fn kept(sandbox: &Sandbox, checkpoint: &str, agents: &Agents) -> BTreeMap<String, Work> {
-    let prefix = format!("refs/swarm/checkpoints/{checkpoint}/");
+    let prefix = format!("refs/swarm/checkpoint-work/{checkpoint}/");
     let text = sandbox.git(&["for-each-ref", "--format=%(refname)", &prefix]);
     let of = |name: &str| {
         let agent = &name[prefix.len()..];
@@ -599,8 +599,11 @@ impl<'a> Round<'a> {
 
     /// A commit by what it has: an agent's last commit, or all its work on top of that.
     fn plain_place(&self, name: &str, oid: &str) -> String {
+        if name.starts_with("refs/swarm/checkpoint-files/") {
+            return "a file".to_owned();
+        }
         let commit = self.sandbox.head(oid);
-        if name.starts_with("refs/heads/") || name.starts_with("refs/tags/") {
+        if name.starts_with("refs/heads/") || name.starts_with("refs/swarm/checkpoints/") {
             return commit;
         }
         for (idea, agent) in &self.agents {
@@ -662,8 +665,12 @@ fn forget(sandbox: &Sandbox, safeties: &[String; 2]) {
     for safety in safeties {
         sandbox.swarm(&["checkpoint", "delete", safety]).ok();
     }
-    let left = sandbox.git(&["tag", "--list", "swarm/checkpoint/*"]);
-    assert_eq!(left, "swarm/checkpoint/mid");
+    let left = sandbox.git(&[
+        "for-each-ref",
+        "--format=%(refname)",
+        "refs/swarm/checkpoints",
+    ]);
+    assert_eq!(left, "refs/swarm/checkpoints/mid");
 }
 
 #[test]

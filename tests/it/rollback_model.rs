@@ -863,7 +863,7 @@ impl<'a> World<'a> {
             refs.lines().map(str::to_owned).collect()
         };
         let listed: BTreeSet<String> = self.points.keys().cloned().collect();
-        assert_eq!(refs("refs/tags/swarm/checkpoint", 4), listed);
+        assert_eq!(refs("refs/swarm/checkpoints", 3), listed);
         let files = fs::read_dir(self.sandbox.dot_swarm("checkpoints")).into_iter();
         let files: BTreeSet<String> = files
             .flatten()
@@ -878,7 +878,7 @@ impl<'a> World<'a> {
                 kept.insert(format!("{name}/{}", agent["id"].as_str().unwrap()));
             }
         }
-        let found = refs("refs/swarm/checkpoints", 3);
+        let found = refs("refs/swarm/checkpoint-work", 3);
         let undoable = self.agents_that_undo_brings_back();
         let strangers: Vec<&String> = found
             .iter()

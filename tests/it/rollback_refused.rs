@@ -93,16 +93,11 @@ fn assert_can_be_done(sandbox: &Sandbox) {
 #[test]
 fn a_tag_that_was_deleted_or_moved_is_not_trusted_until_it_is_put_back() {
     let sandbox = two_done();
-    sandbox.git(&["tag", "-d", "swarm/checkpoint/begin"]);
-    assert_refused(
-        &sandbox,
-        &["swarm/checkpoint/begin", "deleted", "git update-ref"],
-    );
-    sandbox.git(&["tag", "swarm/checkpoint/begin", "main"]);
-    assert_refused(
-        &sandbox,
-        &["swarm/checkpoint/begin", "moved", "git update-ref"],
-    );
+    let reference = "refs/swarm/checkpoints/begin";
+    sandbox.git(&["update-ref", "-d", reference]);
+    assert_refused(&sandbox, &[reference, "deleted", "git update-ref"]);
+    sandbox.git(&["update-ref", reference, "main"]);
+    assert_refused(&sandbox, &[reference, "moved", "git update-ref"]);
     let refused = sandbox.swarm(&["rollback", "begin", "--yes"]);
     sandbox.shell(refused.command("git update-ref")).ok();
     assert_can_be_done(&sandbox);
@@ -111,22 +106,24 @@ fn a_tag_that_was_deleted_or_moved_is_not_trusted_until_it_is_put_back() {
 #[test]
 fn a_file_that_is_gone_damaged_or_newer_is_not_trusted_until_it_is_put_back() {
     let sandbox = two_done();
-    let path = file(&sandbox);
-    let good = fs::read(&path).unwrap();
-    fs::remove_file(&path).unwrap();
-    assert_refused(&sandbox, &["begin.json", "gone"]);
-    fs::write(&path, &good[..good.len() / 2]).unwrap();
-    assert_refused(&sandbox, &["begin.json", "damaged"]);
-    let text = String::from_utf8(good.clone()).unwrap();
-    fs::write(
-        &path,
-        text.replace("\"idea-001\":\"done\"", "\"idea-001\":\"failed\""),
-    )
-    .unwrap();
-    assert_refused(&sandbox, &["begin.json", "has changed", "copy"]);
-    fs::write(&path, text.replacen("\"version\":1", "\"version\":7", 1)).unwrap();
-    assert_refused(&sandbox, &["begin.json", "format 7", "newer swarm"]);
-    fs::write(&path, good).unwrap();
+    let reference = "refs/swarm/checkpoint-files/begin";
+    let text = fs::read_to_string(file(&sandbox)).unwrap();
+    let copy = sandbox.path("copy.json");
+    let keep = |content: &str| {
+        fs::write(&copy, content).unwrap();
+        let name = copy.to_str().unwrap();
+        let blob = sandbox.git(&["hash-object", "-w", "--no-filters", name]);
+        sandbox.git(&["update-ref", reference, &blob]);
+    };
+    sandbox.git(&["update-ref", "-d", reference]);
+    assert_refused(&sandbox, &[reference, "gone", "git update-ref"]);
+    keep(&text[..text.len() / 2]);
+    assert_refused(&sandbox, &[reference, "damaged"]);
+    keep(&text.replace("\"idea-001\": \"done\"", "\"idea-001\": \"failed\""));
+    assert_refused(&sandbox, &[reference, "has changed", "git update-ref"]);
+    keep(&text.replacen("\"version\": 1", "\"version\": 7", 1));
+    assert_refused(&sandbox, &[reference, "format 7", "newer swarm"]);
+    keep(&text);
     assert_can_be_done(&sandbox);
 }
 
@@ -134,7 +131,7 @@ fn a_file_that_is_gone_damaged_or_newer_is_not_trusted_until_it_is_put_back() {
 fn a_commit_that_git_has_thrown_away_is_named() {
     let sandbox = two_done();
     // A person rewrites the history, deletes the tag, and git tidies up.
-    let commit = sandbox.head("swarm/checkpoint/begin");
+    let commit = sandbox.head("refs/swarm/checkpoints/begin");
     sandbox.git(&["checkout", "-q", "--orphan", "fresh"]);
     sandbox.git(&["commit", "-q", "-m", "Again", "--", "README.md"]);
     sandbox.git(&["branch", "-f", "main", "HEAD"]);
@@ -301,7 +298,10 @@ fn the_command_that_is_named_puts_aside_what_is_in_the_way_and_nothing_else() {
         sandbox.file_at("stash^3", "ignored.txt"),
         "by hand: ignored"
     );
-    assert_eq!(sandbox.head("main"), sandbox.head("swarm/checkpoint/begin"));
+    assert_eq!(
+        sandbox.head("main"),
+        sandbox.head("refs/swarm/checkpoints/begin")
+    );
     for name in [
         "modified",
         "staged",
@@ -392,13 +392,13 @@ fn lose(sandbox: &Sandbox, name: &str) -> String {
 #[test]
 fn a_file_that_git_has_lost_is_named_before_anything_is_stopped() {
     let sandbox = in_the_way();
-    let gone = lose(&sandbox, "swarm/checkpoint/begin:modified.txt");
+    let gone = lose(&sandbox, "refs/swarm/checkpoints/begin:modified.txt");
     assert_refused(&sandbox, &[&gone, "damaged"]);
 }
 
 #[test]
 fn work_that_git_has_lost_is_named() {
-    let work = "refs/swarm/checkpoints/begin/ed-001";
+    let work = "refs/swarm/checkpoint-work/begin/ed-001";
     for what in [format!("{work}:w.txt"), format!("{work}^{{tree}}")] {
         let sandbox = Sandbox::ready();
         sandbox.configure(&json!({"checkpoints": {"periodic": 0}}));

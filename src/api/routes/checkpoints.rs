@@ -73,16 +73,16 @@ pub(super) async fn create(
     asked: Asked,
     Body(body): Body<NewCheckpoint>,
 ) -> Result<Json<Done>, ApiError> {
-    let name = body.name;
+    let NewCheckpoint { name, tag } = body;
     let (_, seq) = request(
         &context.handle,
-        asked.to(Command::CreateCheckpoint { name }),
+        asked.to(Command::CreateCheckpoint { name, tag }),
     )
     .await?;
     Ok(Json(Done { seq }))
 }
 
-/// Delete a checkpoint with its file, tag and references.
+/// Delete a checkpoint with its file and references.
 #[utoipa::path(
     delete, path = "/checkpoints/{name}", tag = "checkpoints",
         params(("name" = String, Path, description = "The checkpoint's name")),

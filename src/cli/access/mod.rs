@@ -25,7 +25,6 @@ use super::repo::Repo;
 use crate::api::{DaemonFile, Origin};
 use crate::daemon::actor::handle::Accepted;
 use crate::daemon::agent_import::{self, AgentFile, Sender, Wanted};
-use crate::daemon::checkpoints::list;
 use crate::daemon::{Paths, clean, hooks, offline};
 use crate::domain::command::Command;
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId};
@@ -244,9 +243,7 @@ impl Access {
     pub fn checkpoints(&mut self) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.get("checkpoints"),
-            Self::Offline(Files { paths, .. }) => {
-                Ok(Value::Array(list::list(paths, &offline::read(paths)?)))
-            }
+            Self::Offline(Files { paths, .. }) => Ok(Value::Array(offline::checkpoints(paths)?)),
         }
     }
 
@@ -264,9 +261,7 @@ impl Access {
     pub fn checkpoint(&mut self, name: &CheckpointName) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.get(&format!("checkpoints/{name}")),
-            Self::Offline(Files { paths, .. }) => {
-                Ok(list::show(paths, &offline::read(paths)?, name)?)
-            }
+            Self::Offline(Files { paths, .. }) => Ok(offline::checkpoint(paths, name)?),
         }
     }
 

@@ -15,8 +15,8 @@ use crate::cli::error::{CliError, Kind};
 use crate::cli::repo::Repo;
 use crate::daemon::Paths;
 use crate::daemon::offline::{holder, is_locked};
-use crate::domain::command::{Command, NewIdea};
-use crate::domain::ids::{ProfileName, RunId};
+use crate::domain::command::{Command, IdeaEdit, NewIdea};
+use crate::domain::ids::{IdeaId, ProfileName, RunId};
 use crate::process;
 
 /// A connection to the daemon.
@@ -172,6 +172,11 @@ fn nothing() -> Value {
     json!({})
 }
 
+fn edit_idea(id: &IdeaId, edit: &IdeaEdit) -> Option<Request> {
+    let body = serde_json::to_value(edit).ok()?;
+    Some(Request::Patch(format!("ideas/{id}"), body))
+}
+
 fn replay(of: &RunId, profile: &ProfileName) -> Request {
     let body = json!({ "profile": profile });
     Request::Post(format!("provenance/{of}/replay"), body)
@@ -183,10 +188,7 @@ fn request(command: &Command) -> Option<Request> {
     let post = |path: String, body: Value| Some(Request::Post(path, body));
     match command {
         Command::AddIdea(idea) => post("ideas".into(), new_idea(idea)),
-        Command::EditIdea { id, edit } => {
-            let body = serde_json::to_value(edit).ok()?;
-            Some(Request::Patch(format!("ideas/{id}"), body))
-        }
+        Command::EditIdea { id, edit } => edit_idea(id, edit),
         Command::RetryIdea { id } => post(format!("ideas/{id}/retry"), nothing()),
         Command::CancelIdea { id } => post(format!("ideas/{id}/cancel"), nothing()),
         Command::AssignIdea { id, profile } => {
@@ -223,7 +225,9 @@ fn request(command: &Command) -> Option<Request> {
             post("shutdown".into(), json!({ "keepAgents": keep_agents }))
         }
         Command::ShutdownNow => post("shutdown".into(), json!({ "now": true })),
-        Command::CreateCheckpoint { name } => post("checkpoints".into(), json!({ "name": name })),
+        Command::CreateCheckpoint { name, tag } => {
+            post("checkpoints".into(), json!({ "name": name, "tag": tag }))
+        }
         Command::DeleteCheckpoint { name } => Some(Request::Delete(format!("checkpoints/{name}"))),
         Command::RollBack { name, pause, from } => post(
             format!("checkpoints/{name}/rollback"),
@@ -299,8 +303,7 @@ fn silent(pid: u32, message: &str) -> CliError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::command::{IdeaEdit, TargetChoice};
-    use crate::domain::ids::IdeaId;
+    use crate::domain::command::TargetChoice;
 
     fn posted(command: &Command) -> (String, Value) {
         match request(command) {

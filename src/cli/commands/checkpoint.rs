@@ -26,7 +26,7 @@ pub enum Checkpoint {
     List(List),
     /// Show one checkpoint.
     Show(Show),
-    /// Delete a checkpoint: its file, its tag and the work it keeps.
+    /// Delete a checkpoint: its file, its references and the work it keeps.
     Delete(Delete),
 }
 
@@ -37,6 +37,9 @@ pub enum Checkpoint {
 pub struct Create {
     /// The checkpoint's name: lower-case letters, digits and dashes.
     pub name: CheckpointName,
+    /// Also create the tag `swarm/checkpoint/NAME`, which `git push --tags` and `git describe` see.
+    #[arg(long)]
+    pub tag: bool,
 }
 
 /// `checkpoint list`.
@@ -66,8 +69,12 @@ pub struct Delete {
 /// Runs the command.
 pub fn run(verb: &Checkpoint, context: &mut Context) -> Result<(), CliError> {
     match verb {
-        Checkpoint::Create(Create { name }) => {
-            let answer = on_the_daemon(context, &Command::CreateCheckpoint { name: name.clone() })?;
+        Checkpoint::Create(Create { name, tag }) => {
+            let create = Command::CreateCheckpoint {
+                name: name.clone(),
+                tag: *tag,
+            };
+            let answer = on_the_daemon(context, &create)?;
             confirm(
                 context,
                 &answer,
@@ -138,7 +145,7 @@ fn show(context: &mut Context, name: &Typed<CheckpointName>) -> Result<(), CliEr
     }
     let mut page = table(&context.output, std::slice::from_ref(&one));
     page.push(String::new());
-    page.push(format!("tag       {}", text(&one, "gitTag")));
+    page.push(format!("ref       {}", text(&one, "gitRef")));
     page.push(format!("event     {}", one["seq"]));
     let none = serde_json::Map::new();
     let ideas = one["ideaStates"].as_object().unwrap_or(&none);

@@ -19,6 +19,7 @@ use crate::config::init::plan::{Choices, InitPlan, PROFILE, plan_init};
 use crate::config::init::setup::LOCAL_FILES;
 use crate::config::init::write::{check_free, write};
 use crate::daemon::Paths;
+use crate::daemon::checkpoints::retire_all;
 use crate::daemon::preflight::{self, Preflight, Seen};
 use crate::git::{GitError, PathStatus, Repo as GitRepo};
 use crate::journal::SecondNames;
@@ -88,6 +89,7 @@ pub fn run(args: &Init, context: &mut Context) -> Result<(), CliError> {
     show(&plan, &root.display().to_string(), context);
     agree(context, args.yes, "Write this?")?;
     if let Some(earlier) = earlier.as_ref().filter(|_| args.new) {
+        retire_all(&repo).map_err(refused)?;
         earlier.forget().map_err(refused)?;
     }
     write(&root, &plan).map_err(refused)?;

@@ -7,7 +7,7 @@
 use include_dir::{Dir, File, include_dir};
 use serde_json::{Value, json};
 
-use crate::config::Worktree;
+use crate::config::{Worktree, json_layout};
 
 static TEMPLATE: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/.swarm-template");
 
@@ -72,9 +72,11 @@ pub(crate) fn render_config(fill: &Fill) -> String {
     while let Some((start, place)) = next_place(rest, &places) {
         let (open, key, value) = place;
         out.push_str(&rest[..start]);
+        out.extend(["\"", key, "\": "]);
         let line = out.rsplit('\n').next().unwrap_or_default();
-        let indent = line.len() - line.trim_start().len();
-        out.extend(["\"", key, "\": ", &indented(value, indent)]);
+        let indent = &line[..line.len() - line.trim_start().len()];
+        let value = json_layout::member(value, line, indent);
+        out.push_str(&value);
         rest = &rest[start + open.len()..];
     }
     out + rest
@@ -87,30 +89,6 @@ fn next_place<'a, 'b>(rest: &str, places: &'a [Place<'b>]) -> Option<(usize, &'a
         .iter()
         .filter_map(|place| Some((rest.find(place.0)?, place)));
     found.min_by_key(|(start, _)| *start)
-}
-
-/// Formats `value` over several lines, indented by `indent` after the first. A list stays on one
-/// line.
-fn indented(value: &Value, indent: usize) -> String {
-    match value {
-        Value::Object(object) if !object.is_empty() => {
-            let inner = indent + 2;
-            let entries: Vec<String> = object
-                .iter()
-                .map(|(name, value)| {
-                    format!("{:inner$}{}: {}", "", json!(name), indented(value, inner))
-                })
-                .collect();
-            format!("{{\n{}\n{:indent$}}}", entries.join(",\n"), "")
-        }
-        Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(Value::to_string).collect();
-            format!("[{}]", items.join(", "))
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
-            value.to_string()
-        }
-    }
 }
 
 #[cfg(test)]

@@ -491,6 +491,9 @@ pub struct Checkpoints {
     /// Whether swarm creates a checkpoint before autopilot begins: the first time, and again after
     /// semi-auto mode. A start or a resume alone is no such beginning.
     pub before_autopilot: bool,
+    /// Whether each checkpoint is also a tag `swarm/checkpoint/NAME`, which `git push --tags`
+    /// pushes and `git describe` may name.
+    pub tag: bool,
     /// How many automatic checkpoints swarm keeps; it deletes the oldest first. Checkpoints that a
     /// person created stay until a person deletes them.
     #[schemars(range(min = 1, max = 10000))]
@@ -502,6 +505,7 @@ impl Default for Checkpoints {
         Self {
             periodic: 5,
             before_autopilot: true,
+            tag: false,
             keep: 50,
         }
     }

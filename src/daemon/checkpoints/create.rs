@@ -1,21 +1,22 @@
-//! Making a checkpoint: the work of each attempt under private references, the tag, the file.
+//! Making a checkpoint: the work of each attempt, the file, and last the tag object's reference.
 //!
 //! Invariant: while this effect is in the outbox nothing begins to land, and it waits for what was
-//! landing: so the target's commit and the state belong together. Of a call made again the tag that
-//! is there counts, if it is this effect's.
+//! landing: so the target's commit and the state belong together. Of a call made again the file
+//! that is in git counts, if it is this effect's.
 
 use std::iter::Peekable;
 use std::panic::resume_unwind;
 use std::thread;
 
-use super::file::{self, AgentState, CheckpointFile, FileFault};
-use super::{reference, tag_of};
+use super::file::{self, AgentState, CheckpointFile};
+use super::{reference_of, tag_reference, work_reference};
 use crate::crash;
 use crate::daemon::actor::handle::Handle;
 use crate::daemon::effects::context::DriverContext;
 use crate::daemon::effects::failure::{oid, ours};
+use crate::daemon::files::hash::sha256;
 use crate::domain::effect;
-use crate::domain::ids::{AgentId, EffectId};
+use crate::domain::ids::{AgentId, CheckpointName, EffectId};
 use crate::domain::outcome::Failure;
 use crate::domain::state::checkpoint::{Checkpoint, Reason, SavedWork, Unfinished, unfinished};
 use crate::domain::state::{IdeaStatus, State};
@@ -43,30 +44,63 @@ pub(in crate::daemon) fn create(
     id: EffectId,
     effect: &effect::MakeCheckpoint,
 ) -> Result<Box<Checkpoint>, Failure> {
-    let name = &effect.name;
-    match file::read(&context.paths, name) {
-        Ok((file, sha256)) if file.op == id => Ok(Box::new(file.checkpoint(sha256))),
-        Err(FileFault::Missing(_)) => Wanted { id, effect }.make(context, state),
-        Ok(_) | Err(_) => {
-            let path = file::path_of(&context.paths, name);
-            Err(Failure::other(format!(
-                "{} already exists and belongs to another checkpoint; choose another name, or move \
-                the file away",
-                path.display()
-            )))
-        }
-    }
+    let wanted = Wanted { id, effect };
+    let file = match wanted.begun(context)? {
+        Some(begun) => begun,
+        None => wanted.make(context, state)?,
+    };
+    let bytes = file::keep(&context.repo, &file)?;
+    crash::point("checkpoint.file-kept");
+    file::show(&context.paths, &file.name, &bytes);
+    wanted.name(context, oid(&file.tag_object)?)?;
+    Ok(Box::new(file.checkpoint(sha256(&bytes))))
 }
 
 impl Wanted<'_> {
-    fn make(&self, context: &DriverContext, state: &State) -> Result<Box<Checkpoint>, Failure> {
+    /// The file that an earlier call of this effect has put into git.
+    fn begun(&self, context: &DriverContext) -> Result<Option<CheckpointFile>, Failure> {
+        let name = &self.effect.name;
+        let found = file::read(&context.repo, name).ok().map(|(file, _)| file);
+        let found = found.filter(|file| (file.op, file.created_at) == (self.id, self.effect.at));
+        if found.is_none() {
+            self.refuse_taken(context)?;
+        }
+        Ok(found)
+    }
+
+    fn refuse_taken(&self, context: &DriverContext) -> Result<(), Failure> {
+        let name = &self.effect.name;
+        let reference = reference_of(name);
+        if context.repo.read_ref(&reference)?.is_some() {
+            return Err(Failure::other(format!(
+                "{reference} already exists and belongs to another checkpoint; choose another \
+                name, or delete it: git update-ref -d {reference}"
+            )));
+        }
+        if self.effect.tag && context.repo.read_ref(&tag_reference(name))?.is_some() {
+            let tag = tag_name(name);
+            return Err(Failure::other(format!(
+                "the tag `{tag}` already exists; choose another name, or delete the tag: git tag \
+                -d {tag}"
+            )));
+        }
+        Ok(())
+    }
+
+    fn make(&self, context: &DriverContext, state: &State) -> Result<CheckpointFile, Failure> {
         let effect::MakeCheckpoint {
             name,
             reason,
             target,
             at,
+            ..
         } = self.effect;
-        let commit = self.commit(context)?;
+        let commit = context.repo.branch_commit(target)?.ok_or_else(|| {
+            Failure::other(format!(
+                "the target branch `{target}` is gone; swarm status has the command that brings it \
+                back"
+            ))
+        })?;
         let works = unfinished(state);
         let goes_on = |work: &Unfinished| state.agents.contains_key(&work.agent);
         let live: Vec<bool> = works.iter().map(goes_on).collect();
@@ -76,23 +110,19 @@ impl Wanted<'_> {
         }
         crash::point("checkpoint.work-kept");
         let message = format!("Checkpoint {name} of {target}\n\nSwarm-Op: {}\n", self.id);
-        let tag = context.repo.create_tag(
-            &tag_of(name),
-            commit,
-            &message,
-            &context.repo.identity()?,
-            *at,
-        )?;
-        crash::point("checkpoint.tagged");
+        let identity = context.repo.identity()?;
+        let tag = context
+            .repo
+            .write_tag(&tag_name(name), commit, &message, &identity, *at)?;
         let statuses =
             |(id, idea): (&_, &crate::domain::state::Idea)| (Clone::clone(id), idea.status);
-        let file = CheckpointFile {
+        Ok(CheckpointFile {
             version: file::VERSION,
             name: name.clone(),
             created_at: *at,
             reason: *reason,
             git_commit: ours(commit),
-            git_tag: tag_of(name),
+            git_ref: reference_of(name),
             tag_object: ours(tag),
             op: self.id,
             target: target.clone(),
@@ -105,33 +135,21 @@ impl Wanted<'_> {
             agent_states: agents,
             kept_work: kept,
             state_snapshot: state.clone(),
-        };
-        let path = file::path_of(&context.paths, name);
-        let sha256 = file::write(&context.paths, &file)
-            .map_err(|source| GitError::io("write", &path, source))?;
-        Ok(Box::new(file.checkpoint(sha256)))
+        })
     }
 
-    /// The target's commit; of a call made again the one that its tag has.
-    fn commit(&self, context: &DriverContext) -> Result<git::Oid, Failure> {
-        let name = tag_of(&self.effect.name);
-        if let Some(tag) = context.repo.tag(&name)? {
-            let ours = tag.message.contains(&format!("Swarm-Op: {}\n", self.id));
-            return tag.commit.filter(|_| ours).ok_or_else(|| {
-                Failure::other(format!(
-                    "the tag `{name}` already exists; choose another name, or delete the tag: git \
-                    tag -d {name}"
-                ))
-            });
+    /// Names the tag object: where a person asked for it with a tag, and last with our reference.
+    fn name(&self, context: &DriverContext, tag: git::Oid) -> Result<(), GitError> {
+        let name = &self.effect.name;
+        if self.effect.tag {
+            context
+                .repo
+                .create_ref(&tag_reference(name), tag, "checkpoint")?;
         }
-        let target = &self.effect.target;
-        let commit = context.repo.branch_commit(target)?;
-        commit.ok_or_else(|| {
-            Failure::other(format!(
-                "the target branch `{target}` is gone; swarm status has the command that brings it \
-                back"
-            ))
-        })
+        crash::point("checkpoint.tagged");
+        context
+            .repo
+            .create_ref(&reference_of(name), tag, "checkpoint")
     }
 
     /// Keeps the work of all, a few at a time.
@@ -163,7 +181,7 @@ impl Wanted<'_> {
         context: &DriverContext,
         work: Unfinished,
     ) -> Result<Option<AgentState>, GitError> {
-        let reference = reference(&self.effect.name, &work.agent);
+        let reference = work_reference(&self.effect.name, &work.agent);
         let mut problem = None;
         let (tip, wip) = if let Some(saved) = &work.saved {
             for commit in std::iter::once(&saved.tip).chain(&saved.wip) {
@@ -196,6 +214,7 @@ impl Wanted<'_> {
             };
             (ours(kept.tip), kept.wip.map(ours))
         };
+        crash::point("checkpoint.one-work-kept");
         Ok(Some(AgentState {
             id: work.agent.clone(),
             idea_id: work.idea,
@@ -226,6 +245,11 @@ impl Wanted<'_> {
             format!("uncommitted work could not be saved: {error}")
         })
     }
+}
+
+/// The name of the tag, as the tag object has it.
+fn tag_name(name: &CheckpointName) -> String {
+    format!("swarm/checkpoint/{name}")
 }
 
 /// The next works that can be kept side by side. Each has its own worktree, but two agents of one

@@ -1,11 +1,11 @@
 //! Removing a checkpoint, and what an earlier removal had to leave.
 //!
 //! Invariant: what only it has, and nobody asked to lose, is kept under `refs/swarm/rescue/` before
-//! anything goes. Its file goes first, so that nobody rolls back to what is half gone; then its
-//! tag, then its references but for those of agents whose work an idea is to go on from. Those go
-//! when a daemon ends and no idea needs them any more.
+//! anything goes. A tag goes only if it is ours; then the reference to the tag object, so that
+//! nobody rolls back to what is half gone; then its file, and the references to work but for agents
+//! whose work an idea is to go on from. Those go when a daemon ends and no idea needs them.
 
-use super::{REFERENCES, file, references, tag_of};
+use super::{FILES, REFERENCES, WORK, file, file_reference, reference_of, tag_reference, works_of};
 use crate::crash;
 use crate::daemon::effects::context::DriverContext;
 use crate::daemon::effects::failure::oid;
@@ -14,7 +14,7 @@ use crate::domain::ids::{AgentId, CheckpointName};
 use crate::domain::outcome::{CheckpointDeleted, Failure};
 use crate::domain::state::State;
 use crate::domain::state::checkpoint::saved_work_in_use;
-use crate::git::{self, GitError};
+use crate::git::{self, GitError, Repo};
 
 /// Removes it. Blocks.
 pub(in crate::daemon) fn delete(
@@ -23,14 +23,22 @@ pub(in crate::daemon) fn delete(
 ) -> Result<CheckpointDeleted, Failure> {
     let effect::DeleteCheckpoint { name, in_use, keep } = effect;
     if let Some(commit) = keep {
-        rescue(context, name, oid(commit)?)?;
+        rescue(&context.repo, name, oid(commit)?)?;
     }
+    let (repo, reference) = (&context.repo, reference_of(name));
+    let tag = repo.read_ref(&reference)?;
+    if let Some(tag) = tag
+        && repo.read_ref(&tag_reference(name))? == Some(tag)
+    {
+        repo.delete_ref(&tag_reference(name), tag)?;
+    }
+    repo.remove_ref(&reference)?;
+    crash::point("checkpoint.tag-removed");
+    repo.remove_ref(&file_reference(name))?;
+    crash::point("checkpoint.file-removed");
     let path = file::path_of(&context.paths, name);
     file::remove(&context.paths, name).map_err(|source| GitError::io("delete", &path, source))?;
-    crash::point("checkpoint.file-removed");
-    context.repo.delete_tag(&tag_of(name))?;
-    crash::point("checkpoint.tag-removed");
-    let prefix = references(name);
+    let prefix = works_of(name);
     for (reference, commit) in context.repo.list_refs(&prefix)? {
         if !is_used(&reference[prefix.len()..], in_use) {
             context.repo.delete_ref(&reference, commit)?;
@@ -41,45 +49,62 @@ pub(in crate::daemon) fn delete(
 
 /// Keeps what only this checkpoint has. Done already: the references are there, or those that they
 /// are made of are gone.
-fn rescue(
-    context: &DriverContext,
-    name: &CheckpointName,
-    commit: git::Oid,
-) -> Result<(), GitError> {
+fn rescue(repo: &Repo, name: &CheckpointName, commit: git::Oid) -> Result<(), GitError> {
     let to = |rest: &str| format!("refs/swarm/rescue/checkpoint-{name}/{rest}");
     let mut on_a_branch = false;
     // An agent's branch goes by itself, and is no place to stay.
-    for (name, head) in context.repo.list_refs("refs/heads/")? {
-        on_a_branch |=
-            !name.starts_with("refs/heads/agent/") && context.repo.contains(head, commit)?;
+    for (name, head) in repo.list_refs("refs/heads/")? {
+        on_a_branch |= !name.starts_with("refs/heads/agent/") && repo.contains(head, commit)?;
     }
-    if !on_a_branch && context.repo.resolve_commit(&commit.to_string())?.is_some() {
-        context.repo.keep_commit(&to("target"), commit)?;
+    if !on_a_branch && repo.resolve_commit(&commit.to_string())?.is_some() {
+        repo.keep_commit(&to("target"), commit)?;
     }
-    let prefix = references(name);
-    for (reference, work) in context.repo.list_refs(&prefix)? {
-        context
-            .repo
-            .keep_commit(&to(&reference[prefix.len()..]), work)?;
+    let prefix = works_of(name);
+    for (reference, work) in repo.list_refs(&prefix)? {
+        repo.keep_commit(&to(&reference[prefix.len()..]), work)?;
     }
     Ok(())
 }
 
-/// Removes the references of checkpoints that are gone, tag and file, and whose work no idea is to
-/// go on from. Nothing may be under way. Blocks.
+/// Ends the checkpoints of an earlier swarm, before a new one begins: their commits stay under
+/// `refs/swarm/rescue/`.
+///
+/// # Errors
+/// Git failed.
+pub fn retire_all(repo: &Repo) -> Result<(), GitError> {
+    for (reference, oid) in repo.list_refs(REFERENCES)? {
+        let Ok(name) = reference[REFERENCES.len()..].parse() else {
+            continue;
+        };
+        if let Some(commit) = repo.tag(&reference)?.and_then(|tag| tag.commit) {
+            rescue(repo, &name, commit)?;
+        }
+        repo.delete_ref(&reference, oid)?;
+    }
+    Ok(())
+}
+
+/// Removes the references of checkpoints that are gone, or were never finished, and whose work no
+/// idea is to go on from. Nothing may be under way. Blocks.
 pub(in crate::daemon) fn sweep(context: &DriverContext, state: &State) -> Result<(), GitError> {
     let in_use = saved_work_in_use(state);
-    for (reference, commit) in context.repo.list_refs(REFERENCES)? {
-        let Some((name, rest)) = reference[REFERENCES.len()..].split_once('/') else {
-            continue;
-        };
+    let is_gone = |name: &str| -> Result<bool, GitError> {
         let Ok(name) = name.parse::<CheckpointName>() else {
+            return Ok(false);
+        };
+        let known = state.checkpoints.contains_key(&name);
+        Ok(!known && context.repo.read_ref(&reference_of(&name))?.is_none())
+    };
+    for (reference, blob) in context.repo.list_refs(FILES)? {
+        if is_gone(&reference[FILES.len()..])? {
+            context.repo.delete_ref(&reference, blob)?;
+        }
+    }
+    for (reference, commit) in context.repo.list_refs(WORK)? {
+        let Some((name, rest)) = reference[WORK.len()..].split_once('/') else {
             continue;
         };
-        let there = state.checkpoints.contains_key(&name)
-            || file::path_of(&context.paths, &name).exists()
-            || context.repo.tag(&tag_of(&name))?.is_some();
-        if !there && !is_used(rest, &in_use) {
+        if !is_used(rest, &in_use) && is_gone(name)? {
             context.repo.delete_ref(&reference, commit)?;
         }
     }

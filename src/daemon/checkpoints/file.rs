@@ -1,15 +1,16 @@
-//! The file of a checkpoint, `.swarm/checkpoints/<name>.json`.
+//! The file of a checkpoint: a blob in git, and its view `.swarm/checkpoints/<name>.json`.
 //!
-//! Invariant: it is written under another name, synced, renamed, and its directory synced, so that
-//! it is there whole or not at all. A file of a newer version, or one that is not what was written,
-//! is never acted upon: the event of its making has its SHA-256.
+//! Invariant: only the blob is read, and the view is written again when it differs. A file of a
+//! newer version, or one that is not what was written, is never acted upon: the event of its making
+//! has its SHA-256.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use super::tag_of;
+use super::{REFERENCES, file_reference, reference_of};
+use crate::config::json_layout;
 use crate::crash;
 use crate::daemon::files::hash::sha256;
 use crate::daemon::files::paths::Paths;
@@ -17,7 +18,8 @@ use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, Oid};
 use crate::domain::state::checkpoint::{Checkpoint, Reason, SavedWork};
 use crate::domain::state::{IdeaStatus, State};
 use crate::domain::time::Timestamp;
-use crate::git::read_plain;
+use crate::git::{GitError, Repo, read_plain};
+use crate::plain_file;
 use crate::remove;
 use serde::{Deserialize, Serialize};
 
@@ -38,9 +40,9 @@ pub struct CheckpointFile {
     pub reason: Reason,
     /// The target's commit.
     pub git_commit: Oid,
-    /// The tag on it.
-    pub git_tag: String,
-    /// That tag's object.
+    /// The reference to the tag object on it.
+    pub git_ref: String,
+    /// That tag object.
     pub tag_object: Oid,
     /// The effect that made it.
     pub op: EffectId,
@@ -82,30 +84,32 @@ pub struct AgentState {
 #[derive(Debug, thiserror::Error)]
 pub enum FileFault {
     /// There is none.
-    #[error("its file {} is gone", .0.display())]
-    Missing(PathBuf),
+    #[error("its file {0} is gone")]
+    Missing(String),
     /// It cannot be read.
-    #[error("its file {} cannot be read: {source}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
+    #[error("its file {place} cannot be read: {why}")]
+    Unreadable {
+        /// The file, or its reference.
+        place: String,
+        /// The cause.
+        why: String,
     },
     /// It is not what was written.
-    #[error("its file {} is damaged: {why}", path.display())]
+    #[error("its file {place} is damaged: {why}")]
     Damaged {
-        /// The file.
-        path: PathBuf,
+        /// The file, or its reference.
+        place: String,
         /// In which way.
         why: String,
     },
     /// A newer swarm wrote it.
-    #[error("its file {} has format {found}, but this swarm reads formats up to {VERSION}; use \
-        the newer swarm", path.display())]
+    #[error(
+        "its file {place} has format {found}, but this swarm reads formats up to {VERSION}; \
+        use the newer swarm"
+    )]
     Newer {
-        /// The file.
-        path: PathBuf,
+        /// The file, or its reference.
+        place: String,
         /// Its format.
         found: u64,
     },
@@ -133,93 +137,163 @@ impl CheckpointFile {
     }
 }
 
-/// Where the file of a checkpoint lies.
+/// Where the view of a checkpoint's file lies.
 pub fn path_of(paths: &Paths, name: &CheckpointName) -> PathBuf {
     paths.checkpoints.join(format!("{name}.json"))
 }
 
-/// Reads a checkpoint's file; with its SHA-256.
+/// The content of a checkpoint's file in git.
 ///
 /// # Errors
 /// See [`FileFault`].
-pub fn read(paths: &Paths, name: &CheckpointName) -> Result<(CheckpointFile, String), FileFault> {
-    let path = path_of(paths, name);
-    let bytes = match read_plain(&path) {
-        Err(source) if source.kind() == io::ErrorKind::NotFound => {
-            return Err(FileFault::Missing(path));
-        }
-        Err(source) => return Err(FileFault::Io { path, source }),
-        Ok(bytes) => bytes,
-    };
+pub(in crate::daemon) fn bytes(repo: &Repo, name: &CheckpointName) -> Result<Vec<u8>, FileFault> {
+    let place = file_reference(name);
+    match repo.file_at(&place) {
+        Ok(Some(bytes)) => Ok(bytes),
+        Ok(None) => Err(FileFault::Missing(place)),
+        Err(error) => Err(FileFault::Unreadable {
+            place,
+            why: error.to_string(),
+        }),
+    }
+}
+
+/// Reads a checkpoint's file in git; with its SHA-256.
+///
+/// # Errors
+/// See [`FileFault`].
+pub fn read(repo: &Repo, name: &CheckpointName) -> Result<(CheckpointFile, String), FileFault> {
+    parse(name, &bytes(repo, name)?, file_reference(name))
+}
+
+/// Reads a checkpoint's file in an unpacked archive; with its SHA-256.
+///
+/// # Errors
+/// See [`FileFault`].
+pub(in crate::daemon) fn read_unpacked(
+    folder: &Path,
+    name: &CheckpointName,
+) -> Result<(CheckpointFile, String), FileFault> {
+    let path = folder.join(format!("{name}.json"));
+    let place = path.display().to_string();
+    match read_plain(&path) {
+        Ok(bytes) => parse(name, &bytes, place),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(FileFault::Missing(place)),
+        Err(error) => Err(FileFault::Unreadable {
+            place,
+            why: error.to_string(),
+        }),
+    }
+}
+
+fn parse(
+    name: &CheckpointName,
+    bytes: &[u8],
+    place: String,
+) -> Result<(CheckpointFile, String), FileFault> {
     let damaged = |why: String| FileFault::Damaged {
-        path: path.clone(),
+        place: place.clone(),
         why,
     };
     let value: serde_json::Value =
-        serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
+        serde_json::from_slice(bytes).map_err(|error| damaged(error.to_string()))?;
     let found = value.get("version").and_then(serde_json::Value::as_u64);
     if let Some(found) = found.filter(|found| *found > u64::from(VERSION)) {
-        return Err(FileFault::Newer { path, found });
+        return Err(FileFault::Newer { place, found });
     }
     let file: CheckpointFile =
         serde_json::from_value(value).map_err(|error| damaged(error.to_string()))?;
-    if file.name != *name || file.git_tag != tag_of(name) {
+    if file.name != *name || file.git_ref != reference_of(name) {
         return Err(damaged(format!(
             "it belongs to the checkpoint `{}`",
             file.name
         )));
     }
-    Ok((file, sha256(&bytes)))
+    Ok((file, sha256(bytes)))
 }
 
-/// The names that the files have.
-pub(in crate::daemon) fn names(paths: &Paths) -> Vec<CheckpointName> {
-    let entries = fs::read_dir(&paths.checkpoints).into_iter().flatten();
-    let name = |entry: fs::DirEntry| {
-        let name = entry.file_name();
-        name.to_str()?.strip_suffix(".json")?.parse().ok()
-    };
-    entries.flatten().filter_map(name).collect()
+/// The names of the checkpoints in git.
+pub(in crate::daemon) fn names(repo: &Repo) -> Vec<CheckpointName> {
+    let found = repo.list_refs(REFERENCES).unwrap_or_default().into_iter();
+    let name = |(reference, _): (String, _)| reference[REFERENCES.len()..].parse().ok();
+    found.filter_map(name).collect()
 }
 
 /// The files of all checkpoints that can be read, with the SHA-256 of each: for who has no log to
 /// ask.
 pub(in crate::daemon) fn all(paths: &Paths) -> Vec<(CheckpointFile, String)> {
-    let names = names(paths).into_iter();
-    names.filter_map(|name| read(paths, &name).ok()).collect()
+    let Ok(repo) = Repo::open(&paths.root) else {
+        return Vec::new();
+    };
+    let names = names(&repo).into_iter();
+    names.filter_map(|name| read(&repo, &name).ok()).collect()
 }
 
-/// Writes it durably; its SHA-256.
-pub(super) fn write(paths: &Paths, file: &CheckpointFile) -> io::Result<String> {
-    let bytes = serde_json::to_vec(file)?;
-    fs::create_dir_all(&paths.checkpoints)?;
-    let path = path_of(paths, &file.name);
-    // One name for each: what a kill left is overwritten by the same call made again.
-    let next = paths.checkpoints.join(format!(".{}.json.tmp", file.name));
+/// Writes the file into git, durably, instead of what a failed call left; its content.
+pub(super) fn keep(repo: &Repo, file: &CheckpointFile) -> Result<Vec<u8>, GitError> {
+    let reference = file_reference(&file.name);
+    let value = serde_json::to_value(file)
+        .map_err(|error| GitError::io("write", Path::new(&reference), error.into()))?;
+    let bytes = json_layout::file(&value).into_bytes();
+    let blob = repo.write_blob(&bytes)?;
+    match repo.read_ref(&reference)? {
+        None => repo.create_ref(&reference, blob, "checkpoint")?,
+        Some(before) => repo.move_ref(&reference, before, blob, "checkpoint")?,
+    }
+    Ok(bytes)
+}
+
+/// Writes the view of a file in git if it is missing or differs. Nothing depends on it.
+pub(super) fn show(paths: &Paths, name: &CheckpointName, bytes: &[u8]) {
+    let path = path_of(paths, name);
+    if read_plain(&path).is_ok_and(|there| there == bytes) {
+        return;
+    }
+    if let Err(error) = write(paths, name, bytes) {
+        tracing::warn!(path = %path.display(), %error, "a checkpoint's file cannot be shown");
+    }
+}
+
+/// Writes the views that are missing or have another size than the files in git. A file that is not
+/// what was written replaces no view, which may be the last good copy.
+pub(in crate::daemon) fn show_all(paths: &Paths, state: &State) {
+    if state.checkpoints.is_empty() {
+        return;
+    }
+    let Ok(repo) = Repo::open(&paths.root) else {
+        return;
+    };
+    for (name, checkpoint) in &state.checkpoints {
+        let there = fs::symlink_metadata(path_of(paths, name));
+        let size = repo.file_size(&file_reference(name)).ok().flatten();
+        let same = there.is_ok_and(|there| {
+            there.is_file() && size.is_none_or(|size| size as u64 == there.len())
+        });
+        if !same
+            && let Ok(bytes) = bytes(&repo, name)
+            && sha256(&bytes) == checkpoint.sha256
+        {
+            show(paths, name, &bytes);
+        }
+    }
+}
+
+fn write(paths: &Paths, name: &CheckpointName, bytes: &[u8]) -> io::Result<()> {
+    plain_file::make_folder(&paths.checkpoints)?;
+    let next = paths.checkpoints.join(format!(".{name}.json.tmp"));
+    // One name for each: what a kill left is replaced. What somebody else has put there is not
+    // written through.
     remove::file_if_there(&next)?;
-    // What somebody else has put there is not written through.
-    let mut out = File::create_new(&next)?;
-    out.write_all(&bytes)?;
-    out.sync_all()?;
+    File::create_new(&next)?.write_all(bytes)?;
     crash::point("checkpoint.written");
-    fs::rename(&next, &path)?;
-    sync_dir(&paths.checkpoints)?;
-    sync_dir(&paths.swarm)?;
-    Ok(sha256(&bytes))
+    fs::rename(&next, path_of(paths, name))
 }
 
-/// Removes it, and what a killed write left. Already gone: fine.
+/// Removes the view, and what a killed write left. Already gone: fine.
 pub(super) fn remove(paths: &Paths, name: &CheckpointName) -> io::Result<()> {
     let next = paths.checkpoints.join(format!(".{name}.json.tmp"));
     for path in [path_of(paths, name), next] {
         remove::file_if_there(&path)?;
     }
-    match sync_dir(&paths.checkpoints) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        synced => synced,
-    }
-}
-
-fn sync_dir(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
+    Ok(())
 }

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::file::path_of;
+use super::file;
 use super::rollback::{Recorded, told};
-use super::tag_of;
+use super::{file_reference, reference_of};
 use crate::daemon::effects::failure::{oid, ours};
 use crate::daemon::error::DaemonError;
 use crate::daemon::files::hash::sha256;
@@ -105,11 +105,11 @@ pub struct Dropped {
 
 /// All checkpoints, oldest first: their files without the state in them; of one that cannot be read
 /// what the log has, and `problem`.
-pub fn list(paths: &Paths, state: &State) -> Vec<Value> {
+pub fn list(repo: &Repo, state: &State) -> Vec<Value> {
     let mut all: Vec<_> = state.checkpoints.iter().collect();
     all.sort_by_key(|(_, checkpoint)| checkpoint.seq);
     all.into_iter()
-        .map(|(name, checkpoint)| one(paths, name, checkpoint))
+        .map(|(name, checkpoint)| one(repo, name, checkpoint))
         .collect()
 }
 
@@ -117,28 +117,29 @@ pub fn list(paths: &Paths, state: &State) -> Vec<Value> {
 ///
 /// # Errors
 /// It is not there.
-pub fn show(paths: &Paths, state: &State, name: &CheckpointName) -> Result<Value, DaemonError> {
+pub fn show(repo: &Repo, state: &State, name: &CheckpointName) -> Result<Value, DaemonError> {
     let found = state.checkpoints.get(name);
     let checkpoint = found.ok_or_else(|| unknown_checkpoint(state, name))?;
-    Ok(one(paths, name, checkpoint))
+    Ok(one(repo, name, checkpoint))
 }
 
-fn one(paths: &Paths, name: &CheckpointName, checkpoint: &Checkpoint) -> Value {
-    let mut one = recorded_file(paths, name, checkpoint);
+fn one(repo: &Repo, name: &CheckpointName, checkpoint: &Checkpoint) -> Value {
+    let mut one = recorded_file(repo, name, checkpoint);
     if let Some(number) = checkpoint.number {
         one["number"] = number.into();
     }
     one
 }
 
-fn recorded_file(paths: &Paths, name: &CheckpointName, checkpoint: &Checkpoint) -> Value {
-    let path = path_of(paths, name);
-    let read = crate::git::read_plain(&path).map_err(|error| error.to_string());
+fn recorded_file(repo: &Repo, name: &CheckpointName, checkpoint: &Checkpoint) -> Value {
+    let read = file::bytes(repo, name).map_err(|fault| fault.to_string());
+    let place = file_reference(name);
     let parsed = read.and_then(|bytes| {
         if sha256(&bytes) != checkpoint.sha256 {
-            return Err("its content has changed".to_owned());
+            return Err(format!("its file {place} has changed"));
         }
-        serde_json::from_slice::<Value>(&bytes).map_err(|error| error.to_string())
+        serde_json::from_slice::<Value>(&bytes)
+            .map_err(|error| format!("its file {place} is damaged: {error}"))
     });
     let problem = match parsed {
         Ok(Value::Object(mut file)) => {
@@ -150,7 +151,7 @@ fn recorded_file(paths: &Paths, name: &CheckpointName, checkpoint: &Checkpoint) 
             }
             return Value::Object(file);
         }
-        Ok(_) => "it is not a JSON object".to_owned(),
+        Ok(_) => format!("its file {place} is not a JSON object"),
         Err(why) => why,
     };
     json!({
@@ -159,9 +160,9 @@ fn recorded_file(paths: &Paths, name: &CheckpointName, checkpoint: &Checkpoint) 
         "reason": checkpoint.reason,
         "commit": checkpoint.commit,
         "gitCommit": checkpoint.commit,
-        "gitTag": tag_of(name),
+        "gitRef": reference_of(name),
         "seq": checkpoint.seq,
-        "problem": format!("{} cannot be used: {problem}", path.display()),
+        "problem": problem,
     })
 }
 

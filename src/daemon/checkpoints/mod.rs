@@ -1,10 +1,11 @@
 //! Checkpoints and rollbacks outside the log. Called by `effects` and the API.
 //!
-//! `create` and `delete` make and remove a checkpoint (references, tag, file), and `file` reads and
-//! writes its file. `rollback` checks a rollback and moves the target; `list` shows checkpoints and
-//! previews a rollback; `request` asks a daemon for these and waits.
-//! Invariant: a checkpoint exists if its file does, which is written last and removed first. Every
-//! call may be repeated after a kill: tag and file carry the number of their effect.
+//! `create` and `delete` make and remove a checkpoint's references, and `file` reads and writes its
+//! file. `rollback` checks a rollback and moves the target; `list` shows checkpoints and previews a
+//! rollback; `request` asks a daemon for these and waits.
+//! Invariant: a checkpoint exists if the reference to its tag object does, which is made last and
+//! removed first. What `.swarm/checkpoints/` shows is a view of the file in git. Every call may be
+//! repeated after a kill: the file carries the number of its effect.
 
 mod create;
 mod delete;
@@ -14,27 +15,44 @@ pub mod request;
 mod rollback;
 
 pub(super) use create::{create, settled};
+pub use delete::retire_all;
 pub(super) use delete::{delete, sweep};
 pub(super) use rollback::{check, move_target};
 
 use crate::domain::ids::{AgentId, CheckpointName};
 
-/// The name of a checkpoint's tag, below `refs/tags/`.
-pub fn tag_of(name: &CheckpointName) -> String {
-    format!("swarm/checkpoint/{name}")
-}
+/// Prefix of the references to their tag objects.
+pub(in crate::daemon) const REFERENCES: &str = "refs/swarm/checkpoints/";
 
-/// Prefix of the names of all their tags.
+/// Prefix of the references to their files.
+const FILES: &str = "refs/swarm/checkpoint-files/";
+
+/// Prefix of the references to agents' work in them.
+const WORK: &str = "refs/swarm/checkpoint-work/";
+
+/// Prefix of the tags that people asked for.
 pub(in crate::daemon) const TAGS: &str = "refs/tags/swarm/checkpoint/";
 
-/// The prefix of all private references.
-const REFERENCES: &str = "refs/swarm/checkpoints/";
-
-/// The prefix of its private references.
-fn references(name: &CheckpointName) -> String {
-    format!("{REFERENCES}{name}/")
+/// The reference to a checkpoint's tag object.
+pub fn reference_of(name: &CheckpointName) -> String {
+    format!("{REFERENCES}{name}")
 }
 
-fn reference(name: &CheckpointName, agent: &AgentId) -> String {
-    format!("{}{agent}", references(name))
+/// The reference to its file.
+pub(in crate::daemon) fn file_reference(name: &CheckpointName) -> String {
+    format!("{FILES}{name}")
+}
+
+/// The tag that a person may have asked for.
+fn tag_reference(name: &CheckpointName) -> String {
+    format!("{TAGS}{name}")
+}
+
+/// The prefix of the references to agents' work in it.
+fn works_of(name: &CheckpointName) -> String {
+    format!("{WORK}{name}/")
+}
+
+fn work_reference(name: &CheckpointName, agent: &AgentId) -> String {
+    format!("{}{agent}", works_of(name))
 }

@@ -159,7 +159,7 @@ impl Wanted {
             Command::Undo { seq, .. } => {
                 undone_rollback(state, *seq).map_or(Self::Other, Self::RollBack)
             }
-            Command::CreateCheckpoint { name } => Self::Make(name.clone()),
+            Command::CreateCheckpoint { name, .. } => Self::Make(name.clone()),
             Command::DeleteCheckpoint { name } => Self::Delete(name.clone()),
             Command::RollBack { name, .. } => Self::RollBack(name.clone()),
             Command::AddIdea(_)
@@ -415,6 +415,7 @@ mod tests {
             reason: Reason::Manual,
             target: "main".into(),
             at: START,
+            tag: false,
         });
         let seen = |_| {
             Event::TargetSeen(TargetSeen {
@@ -430,6 +431,7 @@ mod tests {
         });
         let create = Command::CreateCheckpoint {
             name: checkpoint_name("mid"),
+            tag: false,
         };
         let answer = answer(create, vec![request, vec![failed]]).await;
         let error = answer.unwrap_err().to_string();

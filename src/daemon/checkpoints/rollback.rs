@@ -6,9 +6,10 @@
 use std::collections::BTreeMap;
 
 use super::file;
-use super::tag_of;
+use super::{file_reference, reference_of};
 use crate::daemon::effects::context::DriverContext;
 use crate::daemon::effects::failure::{oid, ours};
+use crate::daemon::files::hash::sha256;
 use crate::daemon::files::paths::Paths;
 use crate::domain::effect;
 use crate::domain::ids::{CheckpointName, IdeaId, Oid};
@@ -16,7 +17,7 @@ use crate::domain::outcome::{
     CheckRollbackOutcome, CheckoutBlocked, Failure, FailureKind, MoveTargetOutcome,
 };
 use crate::domain::state::checkpoint::{IdeaThen, SavedWork};
-use crate::git::{self, Blocked, GitError, Land, LandOutcome, Repo};
+use crate::git::{self, Blocked, GitError, Land, LandOutcome, Repo, read_plain};
 
 /// Without it nothing works any more, not even the way back.
 const CONFIG: &str = ".swarm/config.json";
@@ -43,6 +44,9 @@ pub(in crate::daemon) fn check(
     };
     let ideas = wanted.ideas(&context.repo, &context.paths, Some(target))?;
     let ideas = ideas.map_err(|why| refused(name, &why))?;
+    if let Ok(bytes) = file::bytes(&context.repo, name) {
+        file::show(&context.paths, name, &bytes);
+    }
     let Some(now) = context.repo.branch_commit(target)? else {
         return Err(Failure::other(format!(
             "the target branch `{target}` is gone; swarm status has the command that brings it back"
@@ -113,20 +117,21 @@ impl Recorded<'_> {
         paths: &Paths,
         target: Option<&str>,
     ) -> Result<Result<BTreeMap<IdeaId, IdeaThen>, String>, GitError> {
-        let (file, found) = match file::read(paths, self.name) {
-            Ok(read) => read,
-            Err(fault) => return Ok(Err(fault.to_string())),
-        };
-        if found != self.sha256 {
-            let path = file::path_of(paths, self.name);
-            return Ok(Err(format!(
-                "its file {} has changed (SHA-256 {found:.12}, not {:.12}); restore it from a copy",
-                path.display(),
-                self.sha256
-            )));
-        }
         if let Some(why) = self.tag_trouble(repo)? {
             return Ok(Err(why));
+        }
+        let (file, found) = match file::read(repo, self.name) {
+            Ok(read) => read,
+            Err(fault @ file::FileFault::Newer { .. }) => return Ok(Err(fault.to_string())),
+            Err(fault) => return Ok(Err(format!("{fault}; {}", self.way_back(paths)))),
+        };
+        if found != self.sha256 {
+            return Ok(Err(format!(
+                "its file {} has changed (SHA-256 {found:.12}, not {:.12}); {}",
+                file_reference(self.name),
+                self.sha256,
+                self.way_back(paths)
+            )));
         }
         if let Some(target) = target
             && let Some(now) = repo.branch_commit(target)?
@@ -164,18 +169,32 @@ impl Recorded<'_> {
             .collect()))
     }
 
+    /// What brings the file in git back.
+    fn way_back(&self, paths: &Paths) -> String {
+        let path = file::path_of(paths, self.name);
+        let copy = read_plain(&path).is_ok_and(|view| sha256(&view) == self.sha256);
+        if !copy {
+            return "restore the repository's objects and refs/swarm/ from a backup".to_owned();
+        }
+        format!(
+            "restore it: git update-ref {} $(git hash-object -w --no-filters {})",
+            file_reference(self.name),
+            git::quoted(&path)
+        )
+    }
+
     fn tag_trouble(&self, repo: &Repo) -> Result<Option<String>, GitError> {
-        let (full, commit, tag) = (tag_of(self.name), self.commit, self.tag);
+        let (full, commit, tag) = (reference_of(self.name), self.commit, self.tag);
         if repo.resolve_commit(commit.as_str())?.is_none() {
             return Ok(Some(format!(
                 "its commit {commit:.10} is gone: git has pruned it"
             )));
         }
-        let back = format!("restore it: git update-ref refs/tags/{full} {tag}");
+        let back = format!("restore it: git update-ref {full} {tag}");
         Ok(match repo.tag(&full)? {
-            None => Some(format!("its tag `{full}` was deleted; {back}")),
+            None => Some(format!("its reference {full} was deleted; {back}")),
             Some(found) if found.oid != oid(tag)? => Some(format!(
-                "its tag `{full}` was moved to {:.10}; {back}",
+                "its reference {full} was moved to {:.10}; {back}",
                 found.oid
             )),
             Some(_) => None,

@@ -64,7 +64,7 @@ pub(super) fn gather(
         },
     }));
     sources.extend(restored(paths)?);
-    sources.extend(checkpoints(paths, state)?);
+    sources.extend(checkpoints(&Repo::open(&paths.root)?, state));
     let mut records = Vec::new();
     below(&paths.provenance(), PROVENANCE, &mut records)?;
     sources.extend(records);
@@ -134,14 +134,14 @@ fn restored(paths: &Paths) -> Result<Vec<Source>, DaemonError> {
     Ok(found)
 }
 
-fn checkpoints(paths: &Paths, state: &State) -> Result<Vec<Source>, DaemonError> {
-    let names = state.checkpoints.keys();
-    let each = names.map(|name| {
-        let path = format!("{CHECKPOINTS}{name}.json");
-        plain(&file::path_of(paths, name), path)
+fn checkpoints(repo: &Repo, state: &State) -> Vec<Source> {
+    let each = state.checkpoints.keys().filter_map(|name| {
+        Some(Source {
+            path: format!("{CHECKPOINTS}{name}.json"),
+            content: Content::Bytes(file::bytes(repo, name).ok()?),
+        })
     });
-    let found: Vec<Option<Source>> = each.collect::<Result<_, _>>()?;
-    Ok(found.into_iter().flatten().collect())
+    each.collect()
 }
 
 /// The files of unfinished attempts' runs, and of those whose provenance record is owed.

@@ -148,15 +148,16 @@ fn ideas(state: &State) -> io::Result<String> {
 }
 
 fn learnings(state: &State) -> String {
-    let mut text = String::from("# Learnings\n");
+    let mut text = String::from("# Learnings\n\n");
     let shown = |learning: &&Learning| learning.global && learning.retracted.is_none();
     for learning in state.learnings.iter().filter(shown) {
         let sources = learning.evidence.kept.iter();
         let sources: Vec<String> = sources.map(|it| source(&it.author)).collect();
         let content = learning.content.replace('\n', " ");
-        text.extend(["\n- ", &content, " (", &sources.join(", "), ")"]);
+        text.extend(["- ", &content, " (", &sources.join(", "), ")\n"]);
     }
-    text.push('\n');
+    // Formatters leave no empty line at the end.
+    text.truncate(text.trim_end_matches('\n').len() + 1);
     text
 }
 

@@ -84,6 +84,7 @@ pub fn settings(config: &Config, head: &str) -> Result<Settings, BadId> {
         grace_ms: i64::from(config.shutdown.grace_seconds) * 1_000,
         checkpoint_every: config.checkpoints.periodic,
         checkpoint_before_autopilot: config.checkpoints.before_autopilot,
+        checkpoint_tag: config.checkpoints.tag,
         checkpoints_kept: config.checkpoints.keep,
         hooks: BTreeMap::new(),
         webhook: config.notify.webhook.as_ref().map(|webhook| Webhook {

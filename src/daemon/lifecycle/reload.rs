@@ -49,7 +49,7 @@ impl Reloader {
     /// The reader stopped.
     pub async fn checkpoints(&self) -> Result<Vec<Value>, DaemonError> {
         let (context, state) = (Arc::clone(&self.context), self.handle.read(State::clone));
-        let read = spawn_blocking(move || list::list(&context.paths, &state)).await;
+        let read = spawn_blocking(move || list::list(&context.repo, &state)).await;
         read.map_err(|error| DaemonError::io("read the checkpoints")(io::Error::other(error)))
     }
 

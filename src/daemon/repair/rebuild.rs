@@ -58,8 +58,8 @@ pub(super) fn state(
     (!state.ideas.is_empty()).then_some(state)
 }
 
-/// The checkpoints with a readable file; a rollback checks the tag and the commits itself. Each
-/// gets the number that it had, as far as the state in its file shows it.
+/// The checkpoints with a readable file; a rollback checks the tag object and the commits itself.
+/// Each gets the number that it had, as far as the state in its file shows it.
 fn checkpoints(paths: &Paths) -> BTreeMap<CheckpointName, Checkpoint> {
     let mut files = file::all(paths);
     files.sort_by_key(|(file, _)| file.seq);

@@ -12,7 +12,8 @@ use super::staged::{self, STAGING, StagedSwarm};
 use crate::archive::names;
 use crate::crash;
 use crate::daemon::actor::clock::Clock;
-use crate::daemon::checkpoints::TAGS;
+use crate::daemon::checkpoints::{REFERENCES, TAGS, file, reference_of};
+use crate::daemon::effects::failure::oid;
 use crate::daemon::error::DaemonError;
 use crate::daemon::files::paths::Paths;
 use crate::domain::event::Event;
@@ -54,7 +55,8 @@ pub(super) fn carry_out(
     let found = repo.import_bundle(&staged.dir.join(names::BUNDLE), staged.name())?;
     found
         .iter()
-        .filter(|(name, _)| is_own(name))
+        // A checkpoint without its log would look like the rest of a lost one.
+        .filter(|(name, _)| is_own(name) && !name.starts_with(REFERENCES))
         .try_for_each(|(name, oid)| create_if_free(repo, name, *oid))?;
     crash::point("import.fetched");
     place_files(paths, staged).map_err(DaemonError::io("put the archive's files in place"))?;
@@ -86,29 +88,29 @@ fn place_files(paths: &Paths, staged: &StagedSwarm) -> io::Result<()> {
     Ok(())
 }
 
-/// Puts the checkpoints in place, which without their log would look like the rest of a lost one,
-/// and removes the staging folder. Nothing to do unless an import was cut off right after it
-/// happened.
+/// Names the checkpoints and removes the staging folder, if an import was cut off right after it
+/// happened. Shows the files of all checkpoints.
 pub(in crate::daemon) fn finish(paths: &Paths, state: &State) -> Result<(), DaemonError> {
-    let Some(imported) = &state.swarm.imported else {
-        return Ok(());
-    };
-    if !names::is_sha256(&imported.manifest_sha256) {
-        return Ok(());
+    let imported = state.swarm.imported.as_ref();
+    let digest = imported.map(|imported| &imported.manifest_sha256);
+    if let Some(digest) = digest.filter(|digest| names::is_sha256(digest)) {
+        let dir = staged::folder_of(paths, digest);
+        if dir.exists() {
+            name_checkpoints(paths, state)?;
+        }
+        remove::tree_if_there(&dir).map_err(DaemonError::io("remove the staging folder"))?;
     }
-    let dir = staged::folder_of(paths, &imported.manifest_sha256);
-    place_checkpoints(paths, &dir).map_err(DaemonError::io("put the checkpoints in place"))?;
-    remove::tree_if_there(&dir).map_err(DaemonError::io("remove the staging folder"))
+    file::show_all(paths, state);
+    Ok(())
 }
 
-fn place_checkpoints(paths: &Paths, staging: &Path) -> io::Result<()> {
-    let entries = match fs::read_dir(staging.join(names::CHECKPOINTS)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        entries => entries?,
-    };
-    for entry in entries {
-        let file = Path::new(names::CHECKPOINTS).join(entry?.file_name());
-        place_file(&paths.swarm, staging, &file)?;
+fn name_checkpoints(paths: &Paths, state: &State) -> Result<(), DaemonError> {
+    let repo = Repo::open(&paths.root)?;
+    for (name, checkpoint) in &state.checkpoints {
+        let tag = oid(&checkpoint.tag)?;
+        if repo.has_object(tag)? {
+            create_if_free(&repo, &reference_of(name), tag)?;
+        }
     }
     Ok(())
 }

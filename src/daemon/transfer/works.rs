@@ -9,7 +9,6 @@ use super::staged::StagedSwarm;
 use crate::archive::names;
 use crate::daemon::checkpoints::file;
 use crate::daemon::error::DaemonError;
-use crate::daemon::files::paths::Paths;
 use crate::domain::effect::Saved;
 use crate::domain::ids::{AgentId, IdeaId, Oid, ProfileName, RunId};
 use crate::domain::session::Session;
@@ -31,10 +30,10 @@ pub(super) struct Work {
 }
 
 /// All unfinished works of the archive.
-pub(super) fn of(paths: &Paths, staged: &StagedSwarm) -> Result<Vec<Work>, DaemonError> {
+pub(super) fn of(staged: &StagedSwarm) -> Result<Vec<Work>, DaemonError> {
     let commits = staged.commits()?;
     let state = &staged.state;
-    let known = saved_by_checkpoints(paths, staged);
+    let known = saved_by_checkpoints(staged);
     let work = |unfinished: Unfinished| {
         let at_checkpoint = known.get(&(unfinished.idea.clone(), unfinished.agent.clone()));
         let (found, lacks_files) = newest(commits, &unfinished, at_checkpoint);
@@ -51,13 +50,12 @@ pub(super) fn of(paths: &Paths, staged: &StagedSwarm) -> Result<Vec<Work>, Daemo
 }
 
 /// The work of each idea and agent in the newest checkpoint that has it.
-fn saved_by_checkpoints(paths: &Paths, staged: &StagedSwarm) -> BTreeMap<(IdeaId, AgentId), Saved> {
-    let mut there = paths.clone();
-    there.checkpoints = staged.dir.join(names::CHECKPOINTS);
+fn saved_by_checkpoints(staged: &StagedSwarm) -> BTreeMap<(IdeaId, AgentId), Saved> {
+    let there = staged.dir.join(names::CHECKPOINTS);
     let names = staged.files_in(names::CHECKPOINTS).into_keys();
     let names = names.filter_map(|name| name.strip_suffix(".json")?.parse().ok());
     let mut files: Vec<_> = names
-        .filter_map(|name| Some(file::read(&there, &name).ok()?.0))
+        .filter_map(|name| Some(file::read_unpacked(&there, &name).ok()?.0))
         .collect();
     files.sort_by_key(|file| std::cmp::Reverse(file.seq));
     let mut found = BTreeMap::new();

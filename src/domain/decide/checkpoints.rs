@@ -25,7 +25,11 @@ const WARNING: &str = WarningKind::Checkpoint.only();
 const GOES_ON: &str =
     "wait until it is finished; if no daemon runs, start one to finish it: swarm start";
 
-pub(super) fn create(plan: &mut Plan<'_>, name: &CheckpointName) -> Result<(), Rejection> {
+pub(super) fn create(
+    plan: &mut Plan<'_>,
+    name: &CheckpointName,
+    tag: bool,
+) -> Result<(), Rejection> {
     if plan.state.checkpoints.contains_key(name) {
         return Err(Rejection::CheckpointTaken(name.clone()));
     }
@@ -42,7 +46,10 @@ pub(super) fn create(plan: &mut Plan<'_>, name: &CheckpointName) -> Result<(), R
     let Some(settings) = plan.state.settings.as_deref() else {
         return Err(no_settings());
     };
-    request(plan, settings, name.clone(), Reason::Manual);
+    plan.request(effect::MakeCheckpoint {
+        tag: tag || settings.checkpoint_tag,
+        ..wanted(plan, settings, name.clone(), Reason::Manual)
+    });
     Ok(())
 }
 
@@ -99,12 +106,22 @@ pub(super) fn request(
     name: CheckpointName,
     reason: Reason,
 ) {
-    plan.request(effect::MakeCheckpoint {
+    plan.request(wanted(plan, settings, name, reason));
+}
+
+fn wanted(
+    plan: &Plan<'_>,
+    settings: &Settings,
+    name: CheckpointName,
+    reason: Reason,
+) -> effect::MakeCheckpoint {
+    effect::MakeCheckpoint {
         name,
         reason,
         target: settings.target.clone(),
         at: plan.now,
-    });
+        tag: settings.checkpoint_tag,
+    }
 }
 
 fn request_deletion(plan: &mut Plan<'_>, name: &CheckpointName, keep: Option<&Oid>) {

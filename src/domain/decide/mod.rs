@@ -165,7 +165,7 @@ fn carry_out_other(plan: &mut Plan<'_>, command: &Command) -> Result<(), Rejecti
         Command::RejectMerge { id, why } => merge::review::reject(plan, id, why)?,
         Command::ResolveMerge { id } => merge::commands::resolve(plan, id)?,
         Command::SettleTarget { choice } => merge::commands::settle_target(plan, *choice)?,
-        Command::CreateCheckpoint { name } => checkpoints::create(plan, name)?,
+        Command::CreateCheckpoint { name, tag } => checkpoints::create(plan, name, *tag)?,
         Command::DeleteCheckpoint { name } => checkpoints::delete(plan, name)?,
         Command::RollBack { name, pause, from } => {
             rollback::begin(plan, name, *pause, from.as_ref(), None)?;

@@ -15,8 +15,11 @@ pub struct MakeCheckpoint {
     pub reason: Reason,
     /// Branch whose commit is recorded.
     pub target: String,
-    /// Date of its tag.
+    /// Date of its tag object.
     pub at: Timestamp,
+    /// Whether `refs/tags/swarm/checkpoint/<name>` is made, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tag: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -66,15 +66,15 @@ pub enum Effect {
     /// Release the worktree and delete the branch; commits outside the target and uncommitted work
     /// are kept under `refs/swarm/rescue/`. Already done: neither exists.
     ReleaseWorktree(ReleaseWorktree),
-    /// Make a checkpoint: each agent's work under private references, an annotated tag on the
-    /// target's commit, and last the file. Already done: the file exists and names this effect. An
-    /// existing tag that names this effect is kept.
+    /// Make a checkpoint: each agent's work and the file under private references, and last the
+    /// reference to an annotated tag object on the target's commit. Already done: that reference
+    /// exists, and the file names this effect.
     MakeCheckpoint(MakeCheckpoint),
-    /// Delete a checkpoint's file, then its tag, then its private references except those of
-    /// `in_use`. Already done: none of them exists.
+    /// Delete a checkpoint's tag object's reference, then its file, then the references to work
+    /// except those of `in_use`. Already done: none of them exists.
     DeleteCheckpoint(DeleteCheckpoint),
-    /// Check whether a rollback is possible: file, tag, commits, and the checkouts of the target.
-    /// Changes nothing.
+    /// Check whether a rollback is possible: file, tag object, commits, and the checkouts of the
+    /// target. Changes nothing.
     CheckRollback(CheckRollback),
     /// Move the target from `expected` to `commit`, in any direction, by compare-and-swap and
     /// update the user's checkout. Already done: the target is at `commit`.

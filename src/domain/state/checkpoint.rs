@@ -2,7 +2,7 @@
 //!
 //! Invariant: a rollback is one intention in the log, carried out in steps. What it will restore is
 //! journaled before the first irreversible step, so finishing it needs neither the checkpoint's
-//! file nor its tag. Counters are never restored: numbers never repeat.
+//! file nor its tag object. Counters are never restored: numbers never repeat.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ pub struct Checkpoint {
     pub reason: Reason,
     /// The target's commit.
     pub commit: Oid,
-    /// Object id of its tag.
+    /// Its tag object.
     pub tag: Oid,
     /// Sequence number of the last event in its state.
     pub seq: u64,
@@ -50,7 +50,7 @@ pub struct Checkpoint {
     pub number: Option<u64>,
 }
 
-/// Work of one agent, kept under `refs/swarm/checkpoints/<name>/<agent>`.
+/// Work of one agent, kept under `refs/swarm/checkpoint-work/<name>/<agent>`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SavedWork {

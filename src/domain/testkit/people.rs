@@ -121,6 +121,7 @@ pub(crate) fn some_command(state: &State, choices: &mut Choices) -> Command {
         }
         19..26 => some_help(state, choices),
         26..30 => Command::CreateCheckpoint {
+            tag: false,
             name: checkpoint_name(["one", "two", "three"][choices.pick(3)]),
         },
         30 | 31 => Command::DeleteCheckpoint {
@@ -455,6 +456,7 @@ pub(crate) fn some_settings(choices: &mut Choices) -> Settings {
         grace_ms: 1_000,
         checkpoint_every: number(choices, 4),
         checkpoint_before_autopilot: choices.chance(40),
+        checkpoint_tag: false,
         checkpoints_kept: 1 + number(choices, 4),
         hooks: some_hooks(choices),
         webhook: choices.chance(40).then_some(Webhook { kinds: None }),

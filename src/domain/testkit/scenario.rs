@@ -168,7 +168,7 @@ impl Scenario {
     /// A person asks for a checkpoint, and it is made.
     pub(crate) fn checkpoint(&mut self, name: &str) -> &mut Self {
         let name = super::checkpoint_name(name);
-        self.command(Command::CreateCheckpoint { name });
+        self.command(Command::CreateCheckpoint { name, tag: false });
         let (effect, asked) = self.last_asked();
         self.done(effect, good(&asked, effect.0))
     }

@@ -14,6 +14,7 @@ use crate::view::{self, Rest};
 
 fn create(name: &str) -> Command {
     Command::CreateCheckpoint {
+        tag: false,
         name: checkpoint_name(name),
     }
 }

@@ -681,6 +681,7 @@ fn effect_samples() -> Vec<Event> {
             reason: Reason::Manual,
             target: "main".into(),
             at: START,
+            tag: false,
         }),
         Effect::DeleteCheckpoint(effect::DeleteCheckpoint {
             name: checkpoint_name("before-release"),

@@ -693,6 +693,7 @@ fn the_merge_worktree_has_one_user_also_after_a_torn_log() {
 fn nothing_lands_while_a_checkpoint_is_being_made() {
     let mut s = building();
     s.command(Command::CreateCheckpoint {
+        tag: false,
         name: "one".parse().unwrap(),
     });
     s.answer("buildMerge", built(7, 1));

@@ -308,7 +308,7 @@ fn a_second_rollback_is_refused() {
     wait until it is finished; if no daemon runs, start one to finish it: swarm start
     ");
     let name = checkpoint_name("another");
-    assert_snapshot!(s.refused(&Command::CreateCheckpoint { name }), @r"
+    assert_snapshot!(s.refused(&Command::CreateCheckpoint { name, tag: false }), @r"
     NOT_NOW: cannot create a checkpoint: a rollback is in progress
     wait until it is finished; if no daemon runs, start one to finish it: swarm start
     ");

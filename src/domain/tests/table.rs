@@ -264,6 +264,7 @@ pub(super) fn about_the_swarm(settings: &Settings) -> Vec<(&'static str, Command
         (
             "make",
             Command::CreateCheckpoint {
+                tag: false,
                 name: checkpoint_name("another"),
             },
         ),

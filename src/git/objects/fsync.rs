@@ -21,7 +21,19 @@ impl Repo {
     /// Syncs the objects reachable from `new` but not from `known`. If `known` is empty, `HEAD` is
     /// used: walking the whole history would take long.
     pub fn make_durable(&self, new: Oid, known: &[Oid]) -> Result<(), GitError> {
-        let files = self.loose_objects(new, known)?;
+        let found = new_objects(&self.library()?, new, known)
+            .map_err(GitError::library(format!("list the objects of {new}")))?;
+        self.sync_objects(found)
+    }
+
+    /// Syncs these objects. Those in packs git syncs itself.
+    pub(crate) fn sync_objects(&self, ids: impl IntoIterator<Item = Oid>) -> Result<(), GitError> {
+        let objects = self.common_dir().join("objects");
+        let file = |id: Oid| {
+            let id = id.to_string();
+            objects.join(&id[..2]).join(&id[2..])
+        };
+        let files: Vec<PathBuf> = ids.into_iter().map(file).filter(|it| it.exists()).collect();
         sync_all(&files)?;
         let directories: BTreeSet<PathBuf> = files
             .iter()
@@ -29,18 +41,6 @@ impl Repo {
             .map(Path::to_owned)
             .collect();
         sync_all(&directories.into_iter().collect::<Vec<_>>())
-    }
-
-    /// Files of the loose objects. The others are in packs, which git syncs itself.
-    fn loose_objects(&self, new: Oid, known: &[Oid]) -> Result<Vec<PathBuf>, GitError> {
-        let objects = self.common_dir().join("objects");
-        let found = new_objects(&self.library()?, new, known)
-            .map_err(GitError::library(format!("list the objects of {new}")))?;
-        let files = found.into_iter().map(|id| {
-            let id = id.to_string();
-            objects.join(&id[..2]).join(&id[2..])
-        });
-        Ok(files.filter(|file| file.exists()).collect())
     }
 }
 

@@ -12,10 +12,9 @@ use git2::{ErrorCode, Oid};
 
 use super::fsync;
 use super::names::check_ref;
-use crate::domain::time::Timestamp;
 use crate::git::error::GitError;
 use crate::git::exec::lock_files;
-use crate::git::repo::{Identity, Repo};
+use crate::git::repo::Repo;
 
 impl Repo {
     /// Object that the reference names (for an annotated tag, the tag object); `None` if there is
@@ -30,10 +29,11 @@ impl Repo {
         let library = self.library()?;
         let read = || -> Result<Vec<(String, Oid)>, git2::Error> {
             let mut found = Vec::new();
-            for reference in library.references()? {
+            // A reference's name has none of the characters that mean something in a pattern.
+            for reference in library.references_glob(&format!("{prefix}*"))? {
                 let reference = reference?;
                 let name = String::from_utf8_lossy(reference.name_bytes()).into_owned();
-                if let Some(oid) = reference.target().filter(|_| name.starts_with(prefix)) {
+                if let Some(oid) = reference.target() {
                     found.push((name, oid));
                 }
             }
@@ -81,28 +81,12 @@ impl Repo {
         self.free_ref(name)
     }
 
-    /// Creates the annotated tag `refs/tags/<name>` on `target`; the same arguments give the same
-    /// tag object. Succeeds if the tag already names that object; otherwise:
-    /// [`GitError::RefMoved`].
-    pub fn create_tag(
-        &self,
-        name: &str,
-        target: Oid,
-        message: &str,
-        identity: &Identity,
-        time: Timestamp,
-    ) -> Result<Oid, GitError> {
-        let full = format!("refs/tags/{name}");
-        check_ref(&full)?;
-        let library = self.library()?;
-        let object = library
-            .find_object(target, None)
-            .map_err(|_| GitError::CommitMissing { oid: target })?;
-        let tag = library
-            .tag_annotation_create(name, &object, &identity.signature(time)?, message)
-            .map_err(GitError::library(format!("write tag {name}")))?;
-        self.create_ref(&full, tag, "checkpoint")?;
-        Ok(tag)
+    /// Deletes the reference, wherever it is. Succeeds if it does not exist.
+    pub fn remove_ref(&self, name: &str) -> Result<(), GitError> {
+        match self.read_ref(name)? {
+            Some(oid) => self.delete_ref(name, oid),
+            None => self.free_ref(name),
+        }
     }
 
     /// Commit that a branch, tag or commit id resolves to, if any.

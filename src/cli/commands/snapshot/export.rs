@@ -169,7 +169,11 @@ fn pack(args: &Args, context: &mut Context, to: &mut dyn Write) -> Result<Manife
 /// Makes the checkpoint `export-TIME`, with the agents' uncommitted work as commits.
 pub(super) fn make_checkpoint(context: &mut Context) -> Result<CheckpointName, CliError> {
     let name = free_name(context)?;
-    on_the_daemon(context, &Command::CreateCheckpoint { name: name.clone() })?;
+    let create = Command::CreateCheckpoint {
+        name: name.clone(),
+        tag: false,
+    };
+    on_the_daemon(context, &create)?;
     if !context.output.json {
         context.output.note(format!("checkpoint {name} created"));
     }

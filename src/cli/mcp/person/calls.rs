@@ -213,7 +213,10 @@ fn create_checkpoint(
         on_the_daemon(
             repo,
             caller,
-            &Command::CreateCheckpoint { name: name.clone() },
+            &Command::CreateCheckpoint {
+                name: name.clone(),
+                tag: false,
+            },
         )
     })
 }

@@ -68,7 +68,7 @@ impl Findings {
             unknown_profiles: BTreeSet::new(),
             config: RestoredConfig::default(),
         };
-        let works = works::of(paths, staged)?;
+        let works = works::of(staged)?;
         this.compare_profiles(&here, staged, &works);
         this.compare_works(&here, staged, &works, options);
         this.compare_repository(&here, staged)?;

@@ -2,7 +2,7 @@
 
 use super::{Findings, Here};
 use crate::archive::names;
-use crate::daemon::checkpoints::{file, tag_of};
+use crate::daemon::checkpoints::{file, file_reference, reference_of};
 use crate::daemon::error::DaemonError;
 use crate::daemon::transfer::place::is_own;
 use crate::daemon::transfer::staged::StagedSwarm;
@@ -118,9 +118,8 @@ fn checkpoint_fault(
     name: &CheckpointName,
     checkpoint: &Checkpoint,
 ) -> Result<Option<String>, DaemonError> {
-    let mut there = here.paths.clone();
-    there.checkpoints = staged.dir.join(names::CHECKPOINTS);
-    let found = match file::read(&there, name) {
+    let there = staged.dir.join(names::CHECKPOINTS);
+    let found = match file::read_unpacked(&there, name) {
         Err(file::FileFault::Missing(_)) => {
             return Ok(Some("its file is not in the archive".to_owned()));
         }
@@ -130,24 +129,27 @@ fn checkpoint_fault(
     if found != checkpoint.sha256 {
         return Ok(Some("its file is not the one in the log".to_owned()));
     }
-    if let Ok((_, other)) = file::read(here.paths, name)
-        && other != found
-    {
-        return Ok(Some("another checkpoint of this name is here".to_owned()));
-    }
     let commits = staged.commits()?;
     let there = Oid::from_str(checkpoint.commit.as_str());
     if !there.is_ok_and(|oid| commits.has_commit(oid)) {
         return Ok(Some("its commit is not in the archive".to_owned()));
     }
-    let tag = format!("refs/tags/{}", tag_of(name));
+    let tag = reference_of(name);
     let expected = Oid::from_str(checkpoint.tag.as_str());
     let Some(expected) = expected
         .ok()
         .filter(|oid| commits.reference(&tag) == Some(*oid))
     else {
-        return Ok(Some("its tag is not in the archive".to_owned()));
+        return Ok(Some("its tag object is not in the archive".to_owned()));
     };
-    let is_free = here.repo.is_free_or(&tag, expected)?;
-    Ok((!is_free).then(|| format!("the tag {} is taken here", tag_of(name))))
+    let file = file_reference(name);
+    let Some(blob) = commits.reference(&file) else {
+        return Ok(Some(format!("{file} is not in the archive")));
+    };
+    for (reference, oid) in [(tag, expected), (file, blob)] {
+        if !here.repo.is_free_or(&reference, oid)? {
+            return Ok(Some(format!("{reference} means something else here")));
+        }
+    }
+    Ok(None)
 }

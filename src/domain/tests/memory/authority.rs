@@ -42,7 +42,10 @@ fn agents_cannot_pin_or_change_anything_but_the_memory() {
         Command::Pause { reason: None },
         Command::StopAgent { id: agent(1) },
         Command::CancelIdea { id },
-        Command::CreateCheckpoint { name: name() },
+        Command::CreateCheckpoint {
+            name: name(),
+            tag: false,
+        },
         Command::RollBack {
             name: name(),
             pause: false,

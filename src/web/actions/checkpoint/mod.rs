@@ -150,7 +150,7 @@ async fn create(call: &Call) -> Result<Done, WebError> {
     let name: Result<CheckpointName, _> = call.text("name").parse();
     let name = name.map_err(|error| WebError::bad(error.to_string()))?;
     if !was_made(call, &name).await? {
-        finish(call, Command::CreateCheckpoint { name }).await?;
+        finish(call, Command::CreateCheckpoint { name, tag: false }).await?;
     }
     Ok(Done::at(call.back("checkpoints")))
 }
@@ -181,8 +181,8 @@ fn ask_delete(call: &Call) -> Result<Dialog, WebError> {
         back: "checkpoints".into(),
         says: html! {
             p { "Made " (when(one.created_at, now())) ", at " (commit(&one.commit)) ". Its file, \
-                its tag and the unfinished work that only it keeps go. Commits that are on a \
-                branch stay." }
+                its references and the unfinished work that only it keeps go. Commits that are on \
+                a branch stay." }
             @if let Some(rollback) = &undoes {
                 p .c-bad { "The rollback to " (rollback.to) " can then no longer be undone." }
             }

@@ -193,7 +193,7 @@ fn holds(view: &View) -> Markup {
         section {
             h2 { "In the repository" }
             dl .facts {
-                dt { "Tag" } dd { code { "swarm/checkpoint/" (view.name) } }
+                dt { "Reference" } dd { code { "refs/swarm/checkpoints/" (view.name) } }
                 dt { "Event" } dd { (view.checkpoint.seq) }
                 @if let Some(number) = view.checkpoint.number { dt { "Number" } dd { (number) } }
             }

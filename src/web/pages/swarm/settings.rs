@@ -45,6 +45,7 @@ const IN_THE_LOG: [(&str, &str); 24] = [
     ("shutdown.graceSeconds", "graceMs"),
     ("checkpoints.periodic", "checkpointEvery"),
     ("checkpoints.beforeAutopilot", "checkpointBeforeAutopilot"),
+    ("checkpoints.tag", "checkpointTag"),
     ("checkpoints.keep", "checkpointsKept"),
     ("limits.autoResume", "autoResume"),
 ];
