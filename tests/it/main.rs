@@ -88,3 +88,4 @@ mod syscalls;
 mod told_memory;
 mod undo;
 mod unusual_names;
+mod wrong_trees;

@@ -213,7 +213,7 @@ pub(super) fn prepare_verify(
 }
 
 /// Brings the merge worktree to the tip of the target. Blocks.
-pub(super) fn prepare_baseline(
+pub(in crate::daemon) fn prepare_baseline(
     context: &DriverContext,
     effect: &effect::PrepareBaseline,
 ) -> Result<BaselineReady, Failure> {

@@ -24,7 +24,7 @@ use crate::domain::ids::{AgentId, IdeaId, Oid, RunId};
 use crate::domain::outcome::Failure;
 use crate::domain::state::State;
 use crate::git::{self, TreeAt};
-use crate::process::{self, RunDir};
+use crate::process::{self, RunDir, RunSpec};
 
 /// Writes the run's directory. Returns the launch record too, for an agent's run in a new
 /// directory.
@@ -89,11 +89,11 @@ pub(crate) fn specify(
         } => agent_run(context, handle, run, agent, *iteration, profile),
         Purpose::Gate { agent, command, .. } => gate(context, handle, run, agent, command),
         Purpose::Verify { idea, command, .. } => verify(context, run, idea, command),
-        Purpose::Baseline { command, .. } => baseline(context, run, command),
+        Purpose::Baseline { command, .. } => Ok((target_check(context, run, command)?, vec![])),
         Purpose::Setup { tree, command, .. } => match tree {
             SetupTree::Worktree { agent } => gate(context, handle, run, agent, command),
             SetupTree::Merged { idea } => verify(context, run, idea, command),
-            SetupTree::Target => baseline(context, run, command),
+            SetupTree::Target => Ok((target_check(context, run, command)?, vec![])),
         },
         Purpose::Hook { hook, seq, .. } => hooks::call(context, handle, run, *hook, *seq),
         Purpose::Synthesis { profile, up_to } => {
@@ -141,7 +141,12 @@ fn verify(
     Ok((check(context, run, command, cwd, &work)?, vec![]))
 }
 
-fn baseline(context: &DriverContext, run: &RunId, command: &str) -> Result<Prepared, Failure> {
+/// A quality command on the untouched target.
+pub(in crate::daemon) fn target_check(
+    context: &DriverContext,
+    run: &RunId,
+    command: &str,
+) -> Result<RunSpec, Failure> {
     let cwd = context.paths.worktree(git::VERIFY);
     let work = WorkVariables {
         run_id: run.to_string(),
@@ -151,7 +156,7 @@ fn baseline(context: &DriverContext, run: &RunId, command: &str) -> Result<Prepa
         ..WorkVariables::default()
     };
     let work = add_slot(context, git::VERIFY, work);
-    Ok((check(context, run, command, cwd, &work)?, vec![]))
+    check(context, run, command, cwd, &work)
 }
 
 /// What an iteration left behind.
