@@ -13,6 +13,7 @@
 //! | [`journal`] | the event log, its snapshots and its lock: bytes on disk |
 //! | [`archive`] | a swarm as one file: written, and unpacked without trust |
 //! | [`process`] | one supervised child under a detached runner, whatever it is for |
+//! | [`probe`] | whether the checks see the tree: hides and replaces files in namespaces |
 //! | [`git`] | worktrees, merges, references; every git command of the program |
 //! | [`config`] | the configuration: layers, schema, checks; what `init` writes |
 //! | [`hooks`] | whether a hook may run, and what it is told |
@@ -23,11 +24,11 @@
 //! | [`cli`] | arguments, rendering, one file for each verb |
 //!
 //! Every room may use `domain`. `daemon`, `api`, `web` and `cli` may use `view`. `archive`,
-//! `journal`, `process`, `git` and `config` do not know each other. `agents` stands on them, then
-//! come `daemon`, `api`, `web` and `cli`. Three small files serve every room but `domain`:
-//! [`crash`], the points at which tests kill the program, [`remove`], the only place that removes
-//! files, and [`plain_file`], which opens files that an agent may have replaced. A test reads the
-//! sources and fails when a room uses one that it must not know.
+//! `journal`, `process`, `probe`, `git` and `config` do not know each other. `agents` stands on
+//! them, then come `daemon`, `api`, `web` and `cli`. Three small files serve every room but
+//! `domain`: [`crash`], the points at which tests kill the program, [`remove`], the only place that
+//! removes files, and [`plain_file`], which opens files that an agent may have replaced. A test
+//! reads the sources and fails when a room uses one that it must not know.
 //!
 //! ## The loop
 //!
@@ -71,6 +72,7 @@ pub mod git;
 pub mod hooks;
 pub mod journal;
 pub mod plain_file;
+pub mod probe;
 pub mod process;
 pub mod remove;
 pub mod view;
@@ -80,6 +82,9 @@ pub mod web;
 /// bridge to an agent's protocol, the hook of an agent's program), or the command line.
 pub fn main() -> std::process::ExitCode {
     if let Some(code) = process::runner::hidden_program(std::env::args_os()) {
+        return code;
+    }
+    if let Some(code) = probe::hidden_program(std::env::args_os()) {
         return code;
     }
     let mut args = std::env::args_os().skip(1);

@@ -20,6 +20,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("git", &["domain", "crash", "remove", "plain_file"]),
     ("config", &["domain", "crash", "remove", "plain_file"]),
     ("hooks", &["domain"]),
+    ("probe", &[]),
     (
         "agents",
         &[
@@ -44,6 +45,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "git",
             "config",
             "hooks",
+            "probe",
             "agents",
             "crash",
             "remove",
@@ -95,6 +97,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "git",
             "config",
             "hooks",
+            "probe",
             "agents",
             "daemon",
             "api",

@@ -2,7 +2,8 @@
 //!
 //! `lifecycle` starts and stops it. `actor` decides; `effects`, `runs`, `hooks` and `checkpoints`
 //! carry out. `files` reads and writes `.swarm/`; `offline` reads and changes the state without a
-//! daemon. `preflight` checks programs, `clean` frees space, `repair` repairs a damaged state,
+//! daemon, `checks_probe` finds out whether the checks see their tree. `preflight` checks
+//! programs, `clean` frees space, `repair` repairs a damaged state,
 //! `review` shows finished work, `snapshot_rebuild` writes the snapshot anew, `export` packs a
 //! swarm as an archive, `transfer` continues one from an archive. `memory` selects what agents get
 //! to see of the shared memory, `provenance` records what each iteration was given and did, and
@@ -14,6 +15,7 @@ pub mod actor;
 pub mod agent_import;
 pub mod agent_state;
 pub mod checkpoints;
+pub mod checks_probe;
 pub mod clean;
 pub mod effects;
 pub mod error;

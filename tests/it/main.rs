@@ -91,3 +91,4 @@ mod syscalls;
 mod told_memory;
 mod undo;
 mod unusual_names;
+mod wrong_trees;

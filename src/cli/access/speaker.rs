@@ -92,7 +92,8 @@ fn need(verb: &Verb) -> Need {
         | Verb::Stop(_)
         | Verb::Pause(_)
         | Verb::Resume(_)
-        | Verb::Clean(_) => Need::Person,
+        | Verb::Clean(_)
+        | Verb::Checks(_) => Need::Person,
         // The demonstration has a repository of its own.
         Verb::Demo(_)
         | Verb::Attach(_)

@@ -9,9 +9,9 @@ pub mod global;
 use clap::{Parser, Subcommand};
 
 use super::commands::{
-    agent, attach, checkpoint, clean, completions, config, demo, doctor, events, hooks, idea, init,
-    log, man, mcp, memory, merge, open, pause, provenance, replay, report, rollback, scratch,
-    service, snapshot, start, status, stop, undo, wait,
+    agent, attach, checkpoint, checks, clean, completions, config, demo, doctor, events, hooks,
+    idea, init, log, man, mcp, memory, merge, open, pause, provenance, replay, report, rollback,
+    scratch, service, snapshot, start, status, stop, undo, wait,
 };
 use super::error::EXIT_CODES;
 use global::Global;
@@ -111,6 +111,9 @@ pub enum Verb {
     /// Show and check the configuration.
     #[command(subcommand)]
     Config(config::Config),
+    /// Find out whether your checks see the tree that they check.
+    #[command(subcommand)]
+    Checks(checks::Checks),
     /// Find out what is wrong and how to fix it.
     Doctor(doctor::Doctor),
     /// Remove old output and leftovers to free disk space.
@@ -235,8 +238,9 @@ mod tests {
             verify, snapshot rebuild, snapshot import, snapshot reclaim, provenance list, \
             provenance show, provenance verify, provenance export, provenance schema, \
             provenance replay, wait, config show, config get, \
-            config set, config check, config schema, config trust-git, doctor, \
-            clean, service install, service uninstall, completions, man";
+            config set, config check, config schema, config trust-git, checks probe, \
+            checks accept-blind, doctor, clean, service install, service uninstall, completions, \
+            man";
         let expected: Vec<String> = expected
             .split(", ")
             .map(|path| format!("swarm {path}"))

@@ -6,6 +6,7 @@
 pub mod agent;
 pub mod attach;
 pub mod checkpoint;
+pub mod checks;
 pub mod clean;
 pub mod completions;
 pub mod config;
@@ -72,6 +73,7 @@ pub fn run(verb: Verb, context: &mut Context) -> Result<(), CliError> {
         Verb::Snapshot(verb) => snapshot::run(&verb, context),
         Verb::Wait(args) => wait::run(&args, context),
         Verb::Config(verb) => config::run(&verb, context),
+        Verb::Checks(verb) => checks::run(&verb, context),
         Verb::Doctor(args) => doctor::run(&args, context),
         Verb::Clean(args) => clean::run(&args, context),
         Verb::Checkpoint(verb) => checkpoint::run(&verb, context),

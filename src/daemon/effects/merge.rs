@@ -215,7 +215,7 @@ pub(super) fn prepare_verify(
 }
 
 /// Brings the merge worktree, or that of controls, to the tip of the target. Blocks.
-pub(super) fn prepare_baseline(
+pub(in crate::daemon) fn prepare_baseline(
     context: &DriverContext,
     effect: &effect::PrepareBaseline,
 ) -> Result<BaselineReady, Failure> {

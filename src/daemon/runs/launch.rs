@@ -24,7 +24,7 @@ use crate::domain::ids::{AgentId, IdeaId, Oid, RunId};
 use crate::domain::outcome::Failure;
 use crate::domain::state::State;
 use crate::git::{self, TreeAt};
-use crate::process::{self, RunDir};
+use crate::process::{self, RunDir, RunSpec};
 
 /// Writes the run's directory. Returns the launch record too, for an agent's run in a new
 /// directory.
@@ -148,6 +148,16 @@ fn baseline(
     command: &str,
     tree: TargetTree,
 ) -> Result<Prepared, Failure> {
+    Ok((target_check(context, run, command, tree)?, vec![]))
+}
+
+/// A quality command on the untouched target.
+pub(in crate::daemon) fn target_check(
+    context: &DriverContext,
+    run: &RunId,
+    command: &str,
+    tree: TargetTree,
+) -> Result<RunSpec, Failure> {
     let cwd = context.paths.worktree(tree.name());
     let work = WorkVariables {
         run_id: run.to_string(),
@@ -157,7 +167,7 @@ fn baseline(
         ..WorkVariables::default()
     };
     let work = add_slot(context, tree.name(), work);
-    Ok((check(context, run, command, cwd, &work)?, vec![]))
+    check(context, run, command, cwd, &work)
 }
 
 /// What an iteration left behind.

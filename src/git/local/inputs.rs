@@ -1,4 +1,4 @@
-//! Finds the files that the setup of a worktree depends on.
+//! Finds the files that the setup of a worktree depends on, and those that are tracked in it.
 //!
 //! Invariant: reads only. Ignored files do not count: the setup itself may write them.
 
@@ -34,6 +34,19 @@ impl Repo {
         let mut paths: Vec<PathBuf> = listed.pieces().map(path_of).collect();
         paths.sort();
         // A file in conflict is listed once for each side.
+        paths.dedup();
+        Ok(paths)
+    }
+
+    /// Paths of the tracked files in a worktree, sorted; without those that are not UTF-8.
+    pub fn tracked_files(&self, name: &str) -> Result<Vec<String>, GitError> {
+        let worktree = self.worktree(name)?;
+        let git = worktree.git(self).long();
+        let listed = git.args(["ls-files", "-z", "--cached"]).ok()?;
+        let paths = listed.pieces().map(path_of);
+        let text = paths.filter_map(|path| path.to_str().map(str::to_owned));
+        let mut paths: Vec<String> = text.collect();
+        paths.sort();
         paths.dedup();
         Ok(paths)
     }

@@ -20,6 +20,7 @@ use crate::cli::context::Context;
 use crate::cli::repo::Repo;
 use crate::config::Config;
 use crate::daemon::actor::clock::wall;
+use crate::daemon::checks_probe;
 use crate::daemon::error::DaemonError;
 use crate::daemon::hooks::{HookView, list_in};
 use crate::daemon::repair::{self, Findings};
@@ -62,8 +63,21 @@ fn examine_state(fix: bool, context: &Context, checks: &mut Vec<Check>) -> Optio
     if let Some(git) = &git {
         checks.push(target(git, config.as_ref()));
     }
+    checks.extend(probed_checks(&repo));
     checks.push(disk_space(&repo));
     daemon_and_log(&repo, fix, checks)
+}
+
+/// What the last `swarm checks probe` found; `None` if nothing is known.
+fn probed_checks(repo: &Repo) -> Option<Check> {
+    let probed = checks_probe::last(&repo.paths()).ok()??;
+    let alarms = &probed.report.alarms;
+    let messages: Vec<&str> = alarms.iter().map(|it| it.message.as_str()).collect();
+    Some(if messages.is_empty() {
+        Check::ok("checks", "the last probe found nothing wrong")
+    } else {
+        Check::warn("checks", messages.join("\n")).advice("see all of it: swarm checks probe")
+    })
 }
 
 fn open_git(context: &Context, checks: &mut Vec<Check>) -> Option<GitRepo> {

@@ -16,10 +16,12 @@ use crate::cli::error::{CliError, Kind};
 use crate::cli::host::{self, OnPage, PageChoice, StartOptions};
 use crate::cli::live::progress::{Progress, Shown, Style};
 use crate::cli::output::final_flush::FinalFlush;
+use crate::cli::output::terminal::safe;
 use crate::cli::repo::Repo;
 use crate::cli::summary::{Earlier, Summary};
 use crate::daemon::End;
 use crate::daemon::actor::handle::Handle;
+use crate::daemon::checks_probe;
 use crate::daemon::preflight::{self, MissingProgram, Preflight, UncountedProfile};
 use crate::daemon::unasked;
 use crate::domain::settings::Mode;
@@ -150,8 +152,9 @@ fn says_page(args: &Start, context: &Context) -> bool {
     args.below_view || (output.can_draw && !args.detached && !output.json && !output.quiet)
 }
 
-/// Warns about quality commands that cannot run, budgets that cannot hold and a webhook that cannot
-/// be used. The daemon itself reports everything else that is wrong with the configuration.
+/// Warns about quality commands that cannot run or cannot be trusted, budgets that cannot hold and
+/// a webhook that cannot be used. The daemon itself reports everything else that is wrong with the
+/// configuration.
 fn warn(repo: &Repo, context: &mut Context) {
     let Ok(layered) = load(repo) else {
         return;
@@ -172,6 +175,15 @@ fn warn(repo: &Repo, context: &mut Context) {
         let UncountedProfile { what, advice } = uncounted;
         context.output.note(format!("warning: {what}"));
         context.output.next_step(advice);
+    }
+    if let Ok(Some(probed)) = checks_probe::last(&repo.paths()) {
+        for alarm in &probed.report.alarms {
+            let message = safe(&alarm.message);
+            context.output.note(format!("warning: {message}"));
+            context
+                .output
+                .next_step("see all of it: swarm checks probe");
+        }
     }
     if let Some(problem) = preflight::webhook_problem(&layered.config, &environment) {
         context.output.note(format!("warning: {problem}"));
