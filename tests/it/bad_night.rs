@@ -41,7 +41,7 @@ result false '<swarm>COMPLETE</swarm>' null completed
 "#;
 
 /// Adds to the wall clock the seconds that a file holds. Other clocks stay as they are.
-const CLOCK: &str = r#"
+const CLOCK: &str = r"
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdlib.h>
@@ -60,7 +60,7 @@ int clock_gettime(clockid_t clock, struct timespec *time) {
     }
     return done;
 }
-"#;
+";
 
 struct Night {
     sandbox: Sandbox,
@@ -128,7 +128,11 @@ impl Night {
     fn begin(&self) -> Daemon<'_> {
         let (source, library) = (self.out("clock.c"), self.out("clock.so"));
         let ahead = self.out("ahead");
-        fs::write(&source, CLOCK.replace("AHEAD", &format!("{ahead:?}"))).unwrap();
+        fs::write(
+            &source,
+            CLOCK.replace("AHEAD", &format!("\"{}\"", ahead.display())),
+        )
+        .unwrap();
         let mut compiler = self.sandbox.command("cc");
         compiler
             .args(["-shared", "-fPIC", "-O1", "-o"])
@@ -203,13 +207,13 @@ impl Night {
 
     fn disk_is_full(&self, daemon: &Daemon<'_>) {
         let before = self.count("roomAwaited");
-        let fill = self.worktrees.join("fill");
+        let filler = self.worktrees.join("filler");
         // All but what a small file needs.
         let script = format!(
             "free=$(df --output=avail -k '{0}' | tail -n 1); head -c $(((free - 512) * 1024)) \
             /dev/zero >'{1}'",
             self.worktrees.display(),
-            fill.display()
+            filler.display()
         );
         let mut full = daemon.beside("sh");
         self.sandbox
@@ -217,7 +221,7 @@ impl Night {
             .ok();
         self.wait_for_more("roomAwaited", before);
         let mut free = daemon.beside("rm");
-        self.sandbox.run(free.arg(&fill), b"", PATIENCE).ok();
+        self.sandbox.run(free.arg(&filler), b"", PATIENCE).ok();
         self.wait_for_landings(2);
     }
 

@@ -237,12 +237,19 @@ mod tests {
 
     #[test]
     fn a_wait_for_the_provider_is_over_with_the_next_thought_tool_or_message() {
-        let retry = r#"{"type":"system","subtype":"api_retry","attempt":1,"max_retries":10,"error_status":429,"error":"rate_limit"}"#;
-        let call = r#"{"type":"assistant","message":{"id":"m1","role":"assistant","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"ls"}}]}}"#;
-        let (retry, call) = (format!("{retry}\n"), format!("{call}\n"));
+        let retry = concat!(
+            r#"{"type":"system","subtype":"api_retry","attempt":1,"error_status":429,"#,
+            r#""error":"rate_limit"}"#,
+            "\n"
+        );
+        let call = concat!(
+            r#"{"type":"assistant","message":{"id":"m1","role":"assistant","content":"#,
+            r#"[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"ls"}}]}}"#,
+            "\n"
+        );
         let seen = events_of(&[
-            &retry,
-            &call,
+            retry,
+            call,
             &format!("{retry}{call}"),
             &format!("{call}{retry}"),
         ]);

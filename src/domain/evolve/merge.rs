@@ -157,7 +157,7 @@ pub(super) fn reject(state: &mut State, at: Timestamp, rejected: &MergeRejected)
             attempt.text = None;
         }
         if *renewed {
-            attempt.before_review += attempt.counted_iterations();
+            attempt.excused.before_review += attempt.counted_iterations();
             attempt.spent_ms = 0;
         }
     });

@@ -39,11 +39,11 @@ use crate::domain::event::{
     MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased,
     MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan, NightEnded,
     NoticeDelivered, PauseLifted, PauseSet, PhaseChanged, ProfileFreed, ProfileHeld, ProfileTried,
-    ProviderAwaited, RedirectUndone, ResolverFailed, RollbackAbandoned, RollbackBegun,
-    RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SessionBegan,
-    SessionDropped, SettingsLoaded, SignalSeen, StateRepaired, StateRestored, TargetSeen,
-    TargetSettled, TaskSet, UndoRecorded, UsageSeen, VerifyDoubted, VerifyPassed, VerifyReady,
-    VerifyStarted, WarningCleared, WarningRaised, WorkRescued, WorktreeReady,
+    RedirectUndone, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned,
+    RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SessionBegan, SessionDropped,
+    SettingsLoaded, SignalSeen, StateRepaired, StateRestored, TargetSeen, TargetSettled, TaskSet,
+    UndoRecorded, UsageSeen, VerifyDoubted, VerifyPassed, VerifyReady, VerifyStarted,
+    WarningCleared, WarningRaised, WorkRescued, WorktreeReady,
 };
 use crate::domain::state::Task;
 use crate::view::names;
@@ -229,10 +229,7 @@ fn describe_event(event: &Event) -> String {
         Event::SessionDropped(SessionDropped { agent, why }) => {
             format!("{agent} drops its conversation: {why}")
         }
-        Event::ProviderAwaited(ProviderAwaited { agent, why, .. }) => match why {
-            Some(why) => format!("{agent} waits for its provider: {why}"),
-            None => format!("{agent}'s provider answers again"),
-        },
+        Event::ProviderAwaited(awaited) => usage::provider_awaited(awaited),
         Event::UsageSeen(UsageSeen { agent, bill, .. }) => {
             format!("{agent} has used {} up to now", usage::bill(bill))
         }

@@ -1,7 +1,7 @@
 //! Describes events about accounts, conversations and usage.
 
 use super::point;
-use crate::domain::event::IterationExcused;
+use crate::domain::event::{IterationExcused, ProviderAwaited};
 use crate::domain::state::provider::{Excuse, Hold, HoldKind};
 use crate::domain::usage::{Bill, Spent, Tokens};
 
@@ -12,6 +12,15 @@ pub(super) fn excused(excused: &IterationExcused) -> String {
         "{}: this iteration does not count, because {why}",
         excused.agent
     )
+}
+
+/// A program's wait for its provider, or its end.
+pub(super) fn provider_awaited(awaited: &ProviderAwaited) -> String {
+    let agent = &awaited.agent;
+    match &awaited.why {
+        Some(why) => format!("{agent} waits for its provider: {why}"),
+        None => format!("{agent}'s provider answers again"),
+    }
 }
 
 /// Describes why an account is on hold, and for how long.

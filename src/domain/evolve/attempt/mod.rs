@@ -125,7 +125,6 @@ fn begin_attempt(claimed: &IdeaClaimed, kept: Option<Box<Kept>>, at: Timestamp) 
         not_before: None,
         claimed_at: at,
         iteration_at: None,
-        before_review: 0,
         spent_ms: 0,
         own_session: None,
         used: Spent::default(),

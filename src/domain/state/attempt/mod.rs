@@ -245,10 +245,6 @@ pub struct Attempt {
     /// When the current iteration started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iteration_at: Option<Timestamp>,
-    /// Iterations that counted before a reviewer last returned the work. They no longer count
-    /// towards the limit.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub before_review: u32,
     /// Total time of its iterations since it was claimed, or since a reviewer last returned the
     /// work, in milliseconds, without those that waited for their account.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -280,8 +276,11 @@ pub struct Attempt {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Excused {
-    /// All of them.
+    /// Those that were nobody's fault, all of them.
     pub iterations: u32,
+    /// Those that counted before a reviewer last returned the work.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub before_review: u32,
     /// The ones in a row that were cut off or silent.
     #[serde(skip_serializing_if = "is_zero")]
     pub cut: u32,
@@ -407,7 +406,7 @@ impl FailedCheck {
 impl Attempt {
     /// Iterations that count towards `completion.maxIterations`.
     pub fn counted_iterations(&self) -> u32 {
-        let excused = self.excused.iterations + self.before_review;
+        let excused = self.excused.iterations + self.excused.before_review;
         self.iteration.saturating_sub(excused)
     }
 
