@@ -339,7 +339,8 @@ impl Maker {
             }
             Effect::StopRun(_) => StopDelivered.into(),
             Effect::Seal(_) => Outcome::Seal(SealOutcome::Sealed {
-                head: self.oid()?,
+                // Work without a commit of its own would never be done.
+                head: self.own_commit()?,
                 committed: false,
                 setup: None,
                 links: vec![],
@@ -386,6 +387,11 @@ impl Maker {
         if let Some(commit) = &self.commit {
             return Ok(commit.clone());
         }
+        self.own_commit()
+    }
+
+    /// Another commit each time, which no repository has.
+    fn own_commit(&mut self) -> Result<Oid> {
         self.commits += 1;
         Ok(format!(
             "{:040x}",

@@ -8,6 +8,7 @@
 
 pub mod acp;
 pub mod adapter;
+pub mod checkout_variables;
 pub mod claude;
 pub mod codex;
 pub mod command;

@@ -281,10 +281,10 @@ fn failures_say_what_was_to_blame() {
         ("limit", Cause::Limit { until: None }, "slow down"),
         ("overloaded", Cause::Overloaded, "503 Service Unavailable"),
         ("refuses", Cause::Other, "refused"),
-        ("other-version", Cause::Other, "version 7"),
+        ("other-version", Cause::Profile, "version 7"),
         (
             "dies-first",
-            Cause::Other,
+            Cause::Profile,
             "before its turn began (exit status: 3)",
         ),
     ] {
@@ -362,9 +362,10 @@ fn an_agent_that_cannot_be_started_is_a_clear_failure() {
         .unwrap();
     let raw = String::from_utf8(output.stdout).unwrap();
     let (_, conclusion) = read(&raw, output.status.code().unwrap());
-    let Some(Verdict::Failed { message, .. }) = conclusion.verdict else {
+    let Some(Verdict::Failed { cause, message }) = conclusion.verdict else {
         panic!("{raw}");
     };
+    assert_eq!(cause, Cause::Profile, "no work is to blame");
     assert!(
         message.contains("cannot start `/no/such/agent`"),
         "{message}"

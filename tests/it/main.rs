@@ -17,6 +17,7 @@ mod blame;
 mod budget;
 mod carried_conversations;
 mod changed_files;
+mod checkout_environment;
 mod checkpoint_references;
 mod checkpoints;
 mod clean;

@@ -70,11 +70,8 @@ pub(super) fn run(options: Options) -> ExitCode {
         Ok(started) => started,
         Err(error) => {
             let program = options.program.display();
-            return finish(
-                Err(other(&format!("cannot start `{program}`: {error}"))),
-                None,
-                false,
-            );
+            let cannot = unusable(&format!("cannot start `{program}`: {error}"));
+            return finish(Err(cannot), None, false);
         }
     };
     let talk = Shared::default();
@@ -102,6 +99,11 @@ fn other(message: &str) -> Stop {
     Stop::Failed(Failure::new(Cause::Other, message))
 }
 
+/// No work is to blame: the profile's program cannot do any.
+fn unusable(message: &str) -> Stop {
+    Stop::Failed(Failure::new(Cause::Profile, message))
+}
+
 /// Writes the last event.
 fn finish(turn: Result<End, Stop>, status: Option<ExitStatus>, prompted: bool) -> ExitCode {
     let status = status.map_or_else(
@@ -122,7 +124,8 @@ fn finish(turn: Result<End, Stop>, status: Option<ExitStatus>, prompted: bool) -
         Err(Stop::Gone) => Event::End(End {
             ok: false,
             message: format!("the agent ended before its turn began ({status})"),
-            cause: None,
+            // No work is to blame: the program had not seen the prompt.
+            cause: Some(Cause::Profile),
         }),
         Err(Stop::Unwritten(error)) => {
             eprintln!("{}: cannot write the output: {error}", super::SUBCOMMAND);
@@ -341,7 +344,7 @@ async fn initialize(agent: &Connection) -> Result<Can, Stop> {
     let version = number(&answer, "protocolVersion");
     if version != Some(VERSION) {
         let version = version.map_or_else(|| "none".to_owned(), |version| version.to_string());
-        return Err(other(&format!(
+        return Err(unusable(&format!(
             "the agent speaks protocol version {version}, but swarm speaks version {VERSION}"
         )));
     }
@@ -430,7 +433,7 @@ async fn choose(
             "the agent offers no choice of a model; remove `model` (`{model}`) from the profile \
             and pass it in `command`"
         );
-        return Err(Stop::Failed(Failure::new(Cause::Profile, &message)));
+        return Err(unusable(&message));
     };
     match request(agent, method, params).await {
         Ok(_) => Ok(()),

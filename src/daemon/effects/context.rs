@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use super::failure::ours;
 use crate::agents::Profile;
+use crate::agents::checkout_variables::for_worktrees;
 use crate::agents::environment::Environment;
 use crate::config::Config;
 use crate::daemon::actor::handle::Handle;
@@ -56,6 +57,12 @@ impl DriverContext {
             cleaning: Mutex::default(),
             emptying: Mutex::default(),
         }
+    }
+
+    /// The environment that agents and checks inherit: without what points into the checkout.
+    pub(crate) fn for_worktrees(&self) -> Environment {
+        let pass = &self.config().agents.pass_env;
+        for_worktrees(&self.inherited, pass, &self.paths.root).environment
     }
 
     /// With these ports for its agents and checks.

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::num::NonZero;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,7 @@ use super::shutdown::{self, Notes, cut_off};
 use super::signals::{self, Request};
 use super::watcher::Watcher;
 use super::{check_environment, heap, logging};
+use crate::agents::checkout_variables::for_worktrees;
 use crate::config::Config;
 use crate::crash;
 use crate::daemon::actor::clock;
@@ -142,7 +143,7 @@ impl Daemon {
         let ports = lease_ports(&store.state);
         let first = FirstInputs {
             counters: numbers::raised(&paths, &target, store.state.counters),
-            host: Some(host(&store.state, &config, ports.as_ref())),
+            host: Some(host(&store.state, &config, &paths.root, ports.as_ref())),
             commands: first_commands(&config, settings, mode),
         };
         let exe =
@@ -298,9 +299,10 @@ fn cores() -> u32 {
 }
 
 /// What checks find on this machine.
-fn host(state: &State, config: &Config, ports: Option<&PortBlock>) -> Host {
+fn host(state: &State, config: &Config, root: &Path, ports: Option<&PortBlock>) -> Host {
     let before = state.swarm.host.environment.as_ref();
     let inherited = std::env::vars_os().collect();
+    let inherited = for_worktrees(&inherited, &config.agents.pass_env, root).environment;
     Host {
         cores: cores(),
         port_block: ports.map(PortBlock::first),

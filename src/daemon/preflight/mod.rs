@@ -1,13 +1,15 @@
 //! Checks of the agents' programs before any idea is given to them.
 //!
 //! `version` probes a program's version, `agent_script` finds scripts that worktrees lack,
-//! `quality_commands` finds missing check programs, `budget` finds budgets without effect, and
-//! `webhook` finds variables that are not set. Called by `swarm start`, `doctor` and `init`.
+//! `quality_commands` finds missing check programs, `budget` finds budgets without effect,
+//! `kept_variables` finds variables that point into the checkout, and `webhook` variables that are
+//! not set. Called by `swarm start`, `doctor` and `init`.
 //! Invariant: nothing is started but `PROGRAM --version`. No secret is read: of a login, only its
 //! place is shown. What is uncertain becomes a doubt, and a doubt never prevents a start.
 
 mod agent_script;
 mod budget;
+mod kept_variables;
 mod quality_commands;
 mod version;
 mod webhook;
@@ -24,6 +26,7 @@ use super::runs::script::text_only;
 use crate::agents::adapter::{
     Adapter, AdapterError, Conversation, Launch, LaunchContext, Login, ProgramInfo, program_path,
 };
+use crate::agents::checkout_variables::{ForWorktrees, for_worktrees};
 use crate::agents::environment::{Environment, WorkVariables};
 use crate::agents::memory_server::MemoryServer;
 use crate::agents::read_guard::GuardHook;
@@ -34,6 +37,7 @@ use crate::process::{self, ProcessError};
 
 pub use agent_script::TargetTree;
 pub use budget::{UncountedProfile, uncounted};
+pub use kept_variables::KeptFromWorktrees;
 pub use quality_commands::MissingProgram;
 pub use webhook::{WEBHOOK_ADVICE, webhook_problem};
 
@@ -196,6 +200,11 @@ impl Preflight<'_> {
         self.try_launch(adapter, &without?).ok()
     }
 
+    /// What agents and checks inherit, and what is kept from them.
+    pub fn for_worktrees(&self) -> ForWorktrees {
+        for_worktrees(self.inherited, self.pass, self.root)
+    }
+
     fn try_launch(&self, adapter: &dyn Adapter, profile: &Profile) -> Result<Launch, AdapterError> {
         let work = WorkVariables {
             worktree: self.root.to_owned(),
@@ -208,7 +217,7 @@ impl Preflight<'_> {
         adapter.launch(&LaunchContext {
             profile,
             work: &work,
-            inherited: self.inherited,
+            inherited: &self.for_worktrees().environment,
             pass: self.pass,
             identity: None,
             own_program: own_program.to_owned(),

@@ -44,7 +44,8 @@ impl MissingProgram {
 impl Preflight<'_> {
     /// The quality commands whose program is missing.
     pub fn missing_programs(&self, commands: &[String]) -> Vec<MissingProgram> {
-        let path = self.inherited.get(OsStr::new("PATH"));
+        let inherited = self.for_worktrees().environment;
+        let path = inherited.get(OsStr::new("PATH"));
         let path = path.map(|path| path.to_string_lossy().into_owned());
         let env: BTreeMap<String, String> = path
             .map(|path| ("PATH".to_owned(), path))

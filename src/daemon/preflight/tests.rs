@@ -17,6 +17,7 @@ impl Place {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("bin")).unwrap();
+        fs::create_dir(dir.path().join("repo")).unwrap();
         let path = format!("{}:/usr/bin:/bin", dir.path().join("bin").display());
         let inherited = [
             ("PATH".into(), path.into()),
@@ -43,7 +44,7 @@ impl Place {
 
     fn inspect(&self, profile: &Profile) -> Seen {
         let preflight = Preflight {
-            root: self.dir.path(),
+            root: &self.dir.path().join("repo"),
             inherited: &self.inherited,
             pass: &[],
             target: None,
@@ -222,7 +223,7 @@ fn profiles_are_checked_together_and_stay_in_order() {
         .program("claude", "echo 99.0.0")
         .program("codex", "echo codex-cli 88.0.0");
     let preflight = Preflight {
-        root: place.dir.path(),
+        root: &place.dir.path().join("repo"),
         inherited: &place.inherited,
         pass: &[],
         target: None,

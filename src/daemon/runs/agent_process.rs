@@ -152,10 +152,11 @@ impl Program<'_> {
     ) -> Result<(RunSpec, Launched), Failure> {
         let profile = self.profile;
         let identity = missing_identity(context)?;
+        let inherited = context.for_worktrees();
         let launch_context = LaunchContext {
             profile,
             work: self.work,
-            inherited: &context.inherited,
+            inherited: &inherited,
             pass: &config.agents.pass_env,
             identity: identity.as_ref(),
             own_program: context.exe.clone(),

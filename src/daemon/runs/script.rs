@@ -61,7 +61,13 @@ pub(super) fn check(
     work: &WorkVariables,
 ) -> Result<RunSpec, Failure> {
     let args = vec!["-c".to_owned(), command.to_owned()];
-    script(context, run, "/bin/sh".to_owned(), args, cwd, work)
+    let shell = ProgramCall {
+        program: "/bin/sh".to_owned(),
+        args,
+        cwd,
+        inherited: context.for_worktrees(),
+    };
+    script(context, run, shell, work)
 }
 
 /// A hook's program, in the repository. It gets the slot of `worktree`, if it is about one.
@@ -87,14 +93,14 @@ pub(crate) fn hook(
             program.to_string_lossy()
         ))
     })?;
-    let mut spec = script(
-        context,
-        run,
+    // It runs in the checkout, where the checkout's own environment is right.
+    let call = ProgramCall {
         program,
-        vec![],
-        context.paths.root.clone(),
-        &work,
-    )?;
+        args: vec![],
+        cwd: context.paths.root.clone(),
+        inherited: context.inherited.clone(),
+    };
+    let mut spec = script(context, run, call, &work)?;
     let desktop = DESKTOP
         .iter()
         .filter_map(|name| Some((*name, context.inherited.get(OsStr::new(name))?.to_str()?)));
@@ -106,17 +112,22 @@ pub(crate) fn hook(
 }
 
 /// A program of the project or its owner, not an agent.
-fn script(
-    context: &DriverContext,
-    run: &RunId,
+struct ProgramCall {
     program: String,
     args: Vec<String>,
     cwd: PathBuf,
+    inherited: Environment,
+}
+
+fn script(
+    context: &DriverContext,
+    run: &RunId,
+    call: ProgramCall,
     work: &WorkVariables,
 ) -> Result<RunSpec, Failure> {
     let config = context.config();
     let sources = Sources {
-        inherited: context.inherited.clone(),
+        inherited: call.inherited,
         pass: config.agents.pass_env.clone(),
         identity: missing_identity(context)?,
         profile: BTreeMap::new(),
@@ -126,9 +137,9 @@ fn script(
     env.retain(|name, value| !(name.starts_with("SWARM_") && (value.is_empty() || value == "0")));
     Ok(RunSpec {
         id: run.to_string(),
-        program,
-        args,
-        cwd,
+        program: call.program,
+        args: call.args,
+        cwd: call.cwd,
         env,
         stdin: None,
         timeout_ms: None,

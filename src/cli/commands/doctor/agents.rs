@@ -15,7 +15,9 @@ use crate::agents::environment::Environment;
 use crate::cli::access::remote::Daemon;
 use crate::cli::repo::Repo;
 use crate::config::{Adapter, Config, ReadGuard};
-use crate::daemon::preflight::{self, MissingProgram, Preflight, Seen, TargetTree};
+use crate::daemon::preflight::{
+    self, KeptFromWorktrees, MissingProgram, Preflight, Seen, TargetTree,
+};
 use crate::git;
 
 /// Checks each profile, other installed agents, the programs of the quality commands, the budgets
@@ -48,6 +50,7 @@ pub(super) fn all(repo: &Repo, config: &Config) -> Vec<Check> {
             &preflight.missing_programs(&config.quality_commands),
             config,
         )])
+        .chain(kept_from_worktrees(&preflight))
         .chain(budgets(config))
         .chain(webhook(config, &environment))
         .collect()
@@ -65,6 +68,12 @@ fn quality(unfound: &[MissingProgram], config: &Config) -> Check {
     }
     let lines: Vec<String> = unfound.iter().map(MissingProgram::to_string).collect();
     Check::warn("quality", lines.join("\n")).advice(MissingProgram::ADVICE)
+}
+
+/// What of the checkout's environment agents and checks do not get.
+fn kept_from_worktrees(preflight: &Preflight<'_>) -> Option<Check> {
+    let KeptFromWorktrees { what, advice } = preflight.kept_from_worktrees()?;
+    Some(Check::warn("environment", what).advice(advice))
 }
 
 /// Where a budget has no effect.

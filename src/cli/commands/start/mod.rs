@@ -22,7 +22,9 @@ use crate::cli::summary::{Earlier, Summary};
 use crate::daemon::End;
 use crate::daemon::actor::handle::Handle;
 use crate::daemon::checks_probe;
-use crate::daemon::preflight::{self, MissingProgram, Preflight, UncountedProfile};
+use crate::daemon::preflight::{
+    self, KeptFromWorktrees, MissingProgram, Preflight, UncountedProfile,
+};
 use crate::daemon::unasked;
 use crate::domain::settings::Mode;
 use crate::domain::state::State;
@@ -163,9 +165,13 @@ fn warn(repo: &Repo, context: &mut Context) {
     let preflight = Preflight {
         root: repo.root(),
         inherited: &environment,
-        pass: &[],
+        pass: &layered.config.agents.pass_env,
         target: None,
     };
+    if let Some(KeptFromWorktrees { what, advice }) = preflight.kept_from_worktrees() {
+        context.output.note(format!("warning: {what}"));
+        context.output.next_step(advice);
+    }
     for missing in preflight.missing_programs(&layered.config.quality_commands) {
         let advice = MissingProgram::ADVICE;
         context.output.note(format!("warning: {missing}"));
