@@ -149,15 +149,21 @@ impl Night {
         self.sandbox.logged(kind).len()
     }
 
-    /// Waits until this many ideas more than now are done.
-    fn wait_for_landings(&self, more: usize) {
-        self.wait_for_landing(self.count("ideaLanded") + more);
+    fn add(&self, ideas: usize) {
+        for _ in 0..ideas {
+            self.sandbox.idea("anything");
+        }
     }
 
-    /// Waits for the landing of this number, from 1.
-    fn wait_for_landing(&self, number: usize) {
-        let landed = || (self.count("ideaLanded") >= number).then_some(());
+    /// Waits until as many ideas have landed.
+    fn wait_for_landings(&self, ideas: usize) {
+        let landed = || (self.count("ideaLanded") >= ideas).then_some(());
         self.sandbox.wait_within(LONG, "landings", landed);
+    }
+
+    /// Waits until all ideas have landed.
+    fn wait_for_all(&self) {
+        self.wait_for_landings(self.count("ideaAdded"));
     }
 
     fn wait_for_more(&self, kind: &str, before: usize) {
@@ -167,10 +173,11 @@ impl Night {
 
     /// The laptop sleeps for eight hours, and the clock is set back afterwards.
     fn clock_jumps(&self) {
+        self.add(6);
         self.clock_is_ahead(8 * 3_600);
-        self.wait_for_landings(1);
+        self.wait_for_landings(3);
         self.clock_is_ahead(0);
-        self.wait_for_landings(1);
+        self.wait_for_all();
     }
 
     /// The agent's program replaces itself.
@@ -178,33 +185,38 @@ impl Night {
         let program = self.sandbox.path("bin/claude");
         let before = self.count("profileHeld");
         fs::rename(&program, program.with_extension("old")).unwrap();
+        self.add(6);
         self.wait_for_more("profileHeld", before);
         fs::rename(program.with_extension("old"), &program).unwrap();
-        self.wait_for_landings(2);
+        self.wait_for_all();
     }
 
     fn network_breaks(&self) {
         let before = self.count("iterationExcused");
         self.touch("network.bad");
+        self.add(6);
         self.wait_for_more("iterationExcused", before);
         self.remove("network.bad");
-        self.wait_for_landings(2);
+        self.wait_for_all();
     }
 
     /// One refusal passes while another agent of the account is at work.
     fn login_is_refused_once(&self) {
         let before = self.count("accountHeld");
         self.touch("slow");
+        self.add(1);
         let taken = self.out("slow.taken");
-        self.sandbox
-            .wait_for("a slow agent", || taken.exists().then_some(()));
+        let at_work = || taken.exists().then_some(());
+        self.sandbox.wait_for("a slow agent", at_work);
         self.touch("login.bad");
+        self.add(7);
         self.wait_for_more("accountHeld", before);
         self.remove("login.bad");
         self.remove("slow.taken");
-        self.wait_for_landings(2);
+        self.wait_for_all();
     }
 
+    /// No worktree can get what a person has committed meanwhile.
     fn disk_is_full(&self, daemon: &Daemon<'_>) {
         let before = self.count("roomAwaited");
         let filler = self.worktrees.join("filler");
@@ -216,20 +228,24 @@ impl Night {
             filler.display()
         );
         let mut full = daemon.beside("sh");
-        self.sandbox
-            .run(full.args(["-c", &script]), b"", PATIENCE)
-            .ok();
+        let full = full.args(["-c", &script]);
+        self.sandbox.run(full, b"", PATIENCE).ok();
+        let large = "fedcba9876543210".repeat(512 * 1024);
+        self.sandbox.write("large.txt", &large);
+        self.sandbox.commit("Something larger");
+        self.add(6);
         self.wait_for_more("roomAwaited", before);
         let mut free = daemon.beside("rm");
         self.sandbox.run(free.arg(&filler), b"", PATIENCE).ok();
-        self.wait_for_landings(2);
+        self.wait_for_all();
     }
 
     fn service_goes_away(&self) {
         self.remove("service");
+        self.add(8);
         self.sandbox.wait_needs_you("environment");
         self.touch("service");
-        self.wait_for_landings(2);
+        self.wait_for_all();
     }
 }
 
@@ -240,17 +256,18 @@ fn a_night_in_which_everything_breaks_for_a_while_charges_no_idea() {
     }
     let night = Night::new();
     let daemon = night.begin();
-    let ideas: Vec<String> = (0..IDEAS).map(|_| night.sandbox.idea("anything")).collect();
     night.clock_jumps();
     night.program_is_away();
     night.network_breaks();
     night.login_is_refused_once();
     night.disk_is_full(&daemon);
     night.service_goes_away();
-    night.wait_for_landing(IDEAS);
-    for idea in &ideas {
-        night.sandbox.wait_idea(idea, "done");
-    }
+    let ideas = night.sandbox.ideas();
+    assert_eq!(ideas.len(), IDEAS);
+    assert!(
+        ideas.iter().all(|idea| idea["status"] == "done"),
+        "{ideas:?}"
+    );
     let ends = night.sandbox.logged("attemptEnded");
     let charged: Vec<_> = ends
         .iter()

@@ -940,8 +940,9 @@ fn an_unreadable_intention_is_refused_and_nothing_is_changed() {
 #[test]
 fn programs_are_looked_for_where_the_daemon_would() {
     let sandbox = Sandbox::ready();
-    sandbox.write("bin/only-here", "#!/bin/sh\ncat >/dev/null\n");
-    let program = sandbox.repo().join("bin/only-here");
+    // Not in the checkout, whose programs agents do not get by `PATH`.
+    sandbox.write("../bin/only-here", "#!/bin/sh\ncat >/dev/null\n");
+    let program = sandbox.path("bin/only-here");
     fs::set_permissions(
         &program,
         std::os::unix::fs::PermissionsExt::from_mode(0o755),
@@ -953,7 +954,7 @@ fn programs_are_looked_for_where_the_daemon_would() {
     assert_eq!(missing.code, 1, "{missing}");
     assert!(missing.stdout.contains("only-here"), "{missing}");
     let mut start = sandbox.swarm_command(&["start"]);
-    let bin = sandbox.repo().join("bin");
+    let bin = sandbox.path("bin");
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     start.env("PATH", path);
     let daemon = sandbox.spawn(start);

@@ -270,6 +270,14 @@ fn stopped(error: &Error) -> Stop {
     Stop::Failed(failure_cause::failure(error))
 }
 
+/// A failure without a known cause, met before the work began: the program is unusable.
+fn before_work(stop: Stop) -> Stop {
+    match stop {
+        Stop::Failed(failure) if failure.cause == Cause::Other => unusable(&failure.message),
+        Stop::Failed(_) | Stop::Gone | Stop::Unwritten(_) => stop,
+    }
+}
+
 type Connection = ConnectionTo<agent_client_protocol::Agent>;
 
 async fn request(agent: &Connection, method: &str, params: Value) -> Result<Object, Error> {
@@ -340,7 +348,7 @@ async fn initialize(agent: &Connection) -> Result<Can, Stop> {
     });
     let answer = request(agent, "initialize", params)
         .await
-        .map_err(|error| stopped(&error))?;
+        .map_err(|error| before_work(stopped(&error)))?;
     let version = number(&answer, "protocolVersion");
     if version != Some(VERSION) {
         let version = version.map_or_else(|| "none".to_owned(), |version| version.to_string());

@@ -12,9 +12,10 @@ pub struct KeptFromWorktrees {
     pub advice: &'static str,
 }
 
-const ADVICE: &str = "give each worktree its own environment (`worktree.setup`, for example `python3 \
-    -m venv .venv && .venv/bin/pip install -e .`) and name its programs in `qualityCommands` \
-    (`.venv/bin/python -m pytest`), or pass the variables with `agents.passEnv`";
+const ADVICE: &str = "give each worktree its own environment (`worktree.setup`, for example \
+    `python3 -m venv .venv && .venv/bin/pip install -e .`) and name its programs in \
+    `qualityCommands` (`.venv/bin/python -m pytest`), or pass the variables with \
+    `agents.passEnv`";
 
 impl Preflight<'_> {
     /// What points into the checkout; `None` if nothing does.

@@ -40,7 +40,7 @@ use crate::domain::event::{
     MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan, NightEnded,
     NoticeDelivered, PauseLifted, PauseSet, PhaseChanged, ProfileFreed, ProfileHeld, ProfileTried,
     RedirectUndone, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned,
-    RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SessionBegan, SessionDropped,
+    RollbackStepped, RolledBack, RunEnded, RunStarted, SessionBegan, SessionDropped,
     SettingsLoaded, SignalSeen, StateRepaired, StateRestored, TargetSeen, TargetSettled, TaskSet,
     UndoRecorded, UsageSeen, VerifyDoubted, VerifyPassed, VerifyReady, VerifyStarted,
     WarningCleared, WarningRaised, WorkRescued, WorktreeReady,
@@ -87,9 +87,7 @@ fn describe_event(event: &Event) -> String {
         Event::ModeSet(ModeSet { mode: None }) => "mode follows the configuration again".into(),
         Event::MachineSlept(slept) => point::slept(slept.seconds),
         Event::ClockWentBack(back) => format!("the clock went back by {} ms", back.by_ms),
-        Event::RoomAwaited(RoomAwaited { .. }) => {
-            "the disk is full; nothing starts for a few seconds, then swarm tries again".into()
-        }
+        Event::RoomAwaited(_) => point::room_awaited(),
         Event::TargetSeen(TargetSeen { branch, commit }) => {
             format!("{branch} is at {}", short(commit))
         }

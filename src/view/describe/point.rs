@@ -63,6 +63,11 @@ pub fn span(millis: i64) -> String {
     }
 }
 
+/// The disk is full.
+pub(super) fn room_awaited() -> String {
+    "the disk is full; nothing starts for a few seconds, then swarm tries again".to_owned()
+}
+
 /// How long the machine slept: `the machine slept for 8 h 20 min`.
 pub fn slept(seconds: u64) -> String {
     let millis = i64::try_from(seconds).unwrap_or(i64::MAX);
