@@ -138,7 +138,7 @@ impl Night {
             .args(["-shared", "-fPIC", "-O1", "-o"])
             .args([&library, &source]);
         self.sandbox.run(&mut compiler, b"", PATIENCE).ok();
-        let mut command = self.sandbox.daemon_on_disk(&self.worktrees, "64m");
+        let mut command = self.sandbox.daemon_on_disk(&self.worktrees, "96m");
         command.env("LD_PRELOAD", library);
         let daemon = self.sandbox.spawn(command);
         daemon.wait_ready();
@@ -230,7 +230,7 @@ impl Night {
         let mut full = daemon.beside("sh");
         let full = full.args(["-c", &script]);
         self.sandbox.run(full, b"", PATIENCE).ok();
-        let large = "fedcba9876543210".repeat(512 * 1024);
+        let large = "fedcba9876543210".repeat(256 * 1024);
         self.sandbox.write("large.txt", &large);
         self.sandbox.commit("Something larger");
         self.add(6);

@@ -7,7 +7,7 @@
 use jiff::Zoned;
 
 use super::usage::Meter;
-use crate::agents::stream::failure_cause::names_exhausted_conversation;
+use crate::agents::stream::failure_cause::{broken_program, names_exhausted_conversation};
 use crate::agents::stream::json::{self, Object};
 use crate::agents::stream::verdict::{Failure, LastWord, cause_from_status, last_line, verdict};
 use crate::agents::stream::{Conclusion, ObjectReader, Said, Words, hear_session, limit_reset};
@@ -235,12 +235,14 @@ impl ClaudeReader {
     }
 
     fn cause(&self, line: &Object, message: &str) -> Cause {
-        let status = json::number(line, "api_error_status");
+        let status = json::number(line, "api_error_status").or_else(|| status_in(message));
         let reason = json::text(line, "terminal_reason").unwrap_or_default();
         let error = self.error.as_deref().unwrap_or_default();
         match error {
             "authentication_failed" => return Cause::Login,
             "billing_error" => return Cause::Credit,
+            // A model that has answered in this conversation exists.
+            "model_not_found" if !self.answered && self.resumed => return Cause::Session,
             "model_not_found" if !self.answered => return Cause::Profile,
             "rate_limit" => return self.limited(message),
             "max_output_tokens" => return Cause::Exhausted,
@@ -256,6 +258,8 @@ impl ClaudeReader {
             Some((_, Some(Cause::Limit { .. }))) => self.limited(message),
             Some((_, Some(cause))) => cause,
             _ if names_exhausted_conversation(message) => Cause::Exhausted,
+            // The provider took this conversation before: something in it is refused now.
+            Some((400 | 413, None)) if self.answered => Cause::Exhausted,
             Some((400 | 413, None)) if self.resumed => Cause::Session,
             // An error between us and the service has no status.
             None if reason == "api_error" => Cause::Overloaded,
@@ -306,6 +310,9 @@ fn answers(speaker: &str, line: &Object, said: &mut Vec<Said>) {
 
 /// The failure of a run that ended before its stream began.
 fn failed_at_once(stderr: &str) -> Option<Failure> {
+    if let Some(message) = broken_program(stderr) {
+        return Some(Failure::new(Cause::Profile, message));
+    }
     let message = last_line(stderr)?;
     let cause = if names_no_conversation(stderr) {
         Cause::Session
@@ -317,6 +324,12 @@ fn failed_at_once(stderr: &str) -> Option<Failure> {
         Cause::Other
     };
     Some(Failure::new(cause, message))
+}
+
+/// The status of the provider's answer that an error message names.
+fn status_in(message: &str) -> Option<u64> {
+    let (_, rest) = message.split_once("API Error: ")?;
+    rest.get(..3)?.parse().ok()
 }
 
 /// Whether a message says that a conversation is missing, or that one of its name is there already.

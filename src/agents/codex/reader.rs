@@ -9,7 +9,9 @@ use jiff::Zoned;
 
 use super::records::tokens;
 use crate::agents::adapter::StartedAs;
-use crate::agents::stream::failure_cause::{names_exhausted_conversation, names_unknown_model};
+use crate::agents::stream::failure_cause::{
+    broken_program, names_exhausted_conversation, names_unknown_model,
+};
 use crate::agents::stream::json::{self, Object};
 use crate::agents::stream::verdict::{Failure, LastWord, cause_from_status, last_line, verdict};
 use crate::agents::stream::{Conclusion, ObjectReader, Said, Words, hear_session, limit_reset};
@@ -280,6 +282,9 @@ fn status_in(message: &str) -> Option<u64> {
 
 /// The failure of a run that ended before its turn began.
 fn failed_at_once(stderr: &str) -> Option<Failure> {
+    if let Some(message) = broken_program(stderr) {
+        return Some(Failure::new(Cause::Profile, message));
+    }
     // clap explains an argument in more than one line.
     if let Some(line) = stderr
         .lines()

@@ -7,7 +7,9 @@ use jiff::Zoned;
 
 use super::log;
 use crate::agents::adapter::StartedAs;
-use crate::agents::stream::failure_cause::{names_exhausted_conversation, names_unknown_model};
+use crate::agents::stream::failure_cause::{
+    broken_program, names_exhausted_conversation, names_unknown_model,
+};
 use crate::agents::stream::json::{self, Object};
 use crate::agents::stream::verdict::{Failure, LastWord, cause_from_status, verdict};
 use crate::agents::stream::{Conclusion, ObjectReader, Said, Words, hear_session, limit_reset};
@@ -269,6 +271,9 @@ fn tokens(told: &Object) -> Tokens {
 
 /// The failure of a run that ended before the first answer.
 fn failed_at_once(stderr: &str) -> Option<Failure> {
+    if let Some(message) = broken_program(stderr) {
+        return Some(Failure::new(Cause::Profile, message));
+    }
     if stderr.contains(HELP) {
         let message = "it does not know one of its arguments";
         return Some(Failure::new(Cause::Profile, message));

@@ -85,6 +85,22 @@ pub fn names_exhausted_conversation(text: &str) -> bool {
     EXHAUSTED.iter().any(|words| text.contains(words))
 }
 
+/// What a standard error has if the program or the machine is broken: the program cannot be loaded,
+/// or has no room to write.
+const BROKEN_PROGRAM: &[&str] = &[
+    "Cannot find module",
+    "error while loading shared libraries",
+    "version `GLIBC_",
+    "ENOSPC",
+    "No space left on device",
+];
+
+/// The line of a standard error that says that the program or the machine is broken.
+pub fn broken_program(stderr: &str) -> Option<&str> {
+    let mut lines = stderr.lines().map(str::trim);
+    lines.find(|line| BROKEN_PROGRAM.iter().any(|words| line.contains(words)))
+}
+
 /// The cause that the words of a text name.
 pub fn cause_from_text(text: &str) -> Option<Cause> {
     let text = text.to_lowercase();

@@ -55,10 +55,8 @@ impl Failure {
 /// The verdict. `at_once` is what the standard error of a run says that ended before its model had
 /// answered; none where it had.
 ///
-/// After its last word a program of ours ends with 0 where that was good and with 1 where it was
-/// not; 0 is the only plausible code of a success. Where swarm ended the process or lost its exit
-/// code, the last word alone counts: a program may be held up after it, by what its tools left
-/// running.
+/// The last word counts more than the exit code: some programs report success and end with 1, and
+/// one may be held up or ended after its last word, by what its tools left running.
 pub fn verdict(
     last: Option<LastWord>,
     end: &RunEndKind,
@@ -67,14 +65,10 @@ pub fn verdict(
     let done = match (last, end) {
         (_, RunEndKind::NotStarted { .. }) => return None,
         (Some(LastWord::Failed(failure)), _) => return Some(failure.verdict()),
-        (Some(LastWord::Done), RunEndKind::Exited { code: 0 }) => return Some(Verdict::Complete),
-        (Some(LastWord::Done), RunEndKind::Exited { code }) => {
-            let message = format!("the agent reported success but ended with exit code {code}");
-            return Some(Failure::new(Cause::Other, &message).verdict());
-        }
         (
             Some(LastWord::Done),
-            RunEndKind::TimedOut
+            RunEndKind::Exited { .. }
+            | RunEndKind::TimedOut
             | RunEndKind::Idle
             | RunEndKind::Stopped
             | RunEndKind::LeaseExpired
@@ -126,6 +120,8 @@ mod tests {
         let signalled = RunEndKind::Signalled { signal: 9 };
         for (last, end, expected) in [
             (Some(LastWord::Done), exited(0), Some(Verdict::Complete)),
+            (Some(LastWord::Done), exited(1), Some(Verdict::Complete)),
+            (Some(LastWord::Done), exited(143), Some(Verdict::Complete)),
             (
                 Some(LastWord::Done),
                 RunEndKind::TimedOut,
@@ -162,19 +158,8 @@ mod tests {
     }
 
     #[test]
-    fn an_exit_code_that_contradicts_the_last_word_is_a_failure() {
+    fn without_a_last_word_standard_error_tells_what_was_to_blame() {
         let exited = |code| RunEndKind::Exited { code };
-        let odd = verdict(Some(LastWord::Done), &exited(1), || None);
-        assert!(
-            matches!(
-                odd,
-                Some(Verdict::Failed {
-                    cause: Cause::Other,
-                    ..
-                })
-            ),
-            "{odd:?}"
-        );
         let at_once = || Some(Failure::new(Cause::Session, "gone"));
         let found = verdict(None, &exited(1), at_once);
         assert!(
