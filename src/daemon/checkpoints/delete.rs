@@ -79,6 +79,11 @@ pub fn retire_all(repo: &Repo) -> Result<(), GitError> {
         if let Some(commit) = repo.tag(&reference)?.and_then(|tag| tag.commit) {
             rescue(repo, &name, commit)?;
         }
+        repo.remove_ref(&file_reference(&name))?;
+        for (work, commit) in repo.list_refs(&works_of(&name))? {
+            repo.delete_ref(&work, commit)?;
+        }
+        // Last, so that a repetition after a kill finds it.
         repo.delete_ref(&reference, oid)?;
     }
     Ok(())

@@ -188,7 +188,10 @@ impl Batch {
         signals.sort_by_key(|(offset, _)| *offset);
         let mut all: Vec<OutputEvent> =
             self.session.into_iter().map(OutputEvent::Session).collect();
-        all.extend(self.answered.then_some(OutputEvent::Answered));
+        // An answer before the wait is old: after a restart it is read once more, and must not end
+        // a wait that is known already.
+        let answered = self.answered && self.wait.is_none();
+        all.extend(answered.then_some(OutputEvent::Answered));
         all.extend(self.wait.map(OutputEvent::ProviderAwaited));
         all.extend(self.usage.map(OutputEvent::Usage));
         all.extend(

@@ -8,7 +8,7 @@
 use super::decision::Plan;
 use crate::domain::effect::{self, Effect};
 use crate::domain::event::{CheckpointDeleted, CheckpointMade};
-use crate::domain::ids::{CheckpointName, Oid};
+use crate::domain::ids::CheckpointName;
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::outcome::{self, Failure};
 use crate::domain::rejection::Rejection;
@@ -54,9 +54,9 @@ pub(super) fn create(
 }
 
 pub(super) fn delete(plan: &mut Plan<'_>, name: &CheckpointName) -> Result<(), Rejection> {
-    if !plan.state.checkpoints.contains_key(name) {
+    let Some(checkpoint) = plan.state.checkpoints.get(name) else {
         return Err(unknown(plan.state, name));
-    }
+    };
     if plan
         .state
         .rollback
@@ -66,7 +66,7 @@ pub(super) fn delete(plan: &mut Plan<'_>, name: &CheckpointName) -> Result<(), R
         return Err(rolling_back("delete the checkpoint"));
     }
     if !is_being_deleted(plan.state, name) {
-        request_deletion(plan, name, None);
+        request_deletion(plan, name, checkpoint);
     }
     Ok(())
 }
@@ -124,12 +124,14 @@ fn wanted(
     }
 }
 
-fn request_deletion(plan: &mut Plan<'_>, name: &CheckpointName, keep: Option<&Oid>) {
+/// Work that a rollback removed must not be lost with the checkpoint that undoes it.
+fn request_deletion(plan: &mut Plan<'_>, name: &CheckpointName, checkpoint: &Checkpoint) {
     let in_use = saved_work_in_use(plan.state);
+    let undoes = checkpoint.reason == Reason::BeforeRollback;
     plan.request(effect::DeleteCheckpoint {
         name: name.clone(),
         in_use,
-        keep: keep.cloned(),
+        keep: undoes.then(|| checkpoint.commit.clone()),
     });
 }
 
@@ -192,8 +194,7 @@ pub(super) fn holds_autopilot(state: &State, settings: &Settings) -> bool {
     is_due_before_autopilot(state, settings) || state.is_pending(being_made)
 }
 
-/// Deletes all but the newest automatic checkpoints. Work that a rollback removed must not be lost
-/// with the checkpoint that undoes it.
+/// Deletes all but the newest automatic checkpoints.
 fn retire(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
     let automatic =
@@ -207,8 +208,7 @@ fn retire(plan: &mut Plan<'_>, settings: &Settings) {
     let over = old.len() - keep;
     for (name, checkpoint) in old.into_iter().take(over) {
         if !is_being_deleted(state, name) && !state.warnings.contains_key(&deletion_key(name)) {
-            let undoes = checkpoint.reason == Reason::BeforeRollback;
-            request_deletion(plan, name, undoes.then_some(&checkpoint.commit));
+            request_deletion(plan, name, checkpoint);
         }
     }
 }

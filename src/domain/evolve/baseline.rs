@@ -2,6 +2,7 @@
 
 use super::attempt::count_lost;
 use super::{blame, setup};
+use crate::domain::effect::TargetTree;
 use crate::domain::event::{
     BaselineFailed, BaselinePassed, BaselineReady, BaselineStarted, RunEnded,
 };
@@ -62,6 +63,8 @@ pub(super) fn end_run(state: &mut State, ended: &RunEnded) {
 
 pub(super) fn pass_command(state: &mut State, passed: &BaselinePassed) {
     if passed.last {
+        let baseline = &mut state.swarm.baseline;
+        baseline.control_unfit |= baseline.outage.is_some() && is_in_verify(baseline);
         pass(state, &passed.commit);
         state.swarm.baseline.checking = None;
     } else if let Some(check) = &mut state.swarm.baseline.checking {
@@ -75,6 +78,7 @@ pub(super) fn fail(state: &mut State, failed: &BaselineFailed) {
     if failure.environment {
         baseline.outage.clone_from(&failure.commit);
     }
+    baseline.control_unfit &= !is_in_verify(baseline);
     baseline.failed = Some(failure);
     baseline.green = false;
     baseline.checking = None;
@@ -84,6 +88,12 @@ pub(super) fn fail(state: &mut State, failed: &BaselineFailed) {
     let stands = |passed: &Oid| failed.commit.as_ref() != Some(passed);
     baseline.passed.retain(stands);
     blame::excuse_all(state);
+}
+
+/// Whether the check that goes on is in the merge worktree.
+fn is_in_verify(baseline: &Baseline) -> bool {
+    let checking = baseline.checking.as_ref();
+    checking.is_some_and(|check| check.tree == TargetTree::Verify)
 }
 
 /// The check begins anew when it is needed, except that a command that is running goes on. What

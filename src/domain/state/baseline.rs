@@ -19,6 +19,9 @@ use crate::domain::lifecycle::{AttemptPhase, MergePhase};
 use crate::domain::settings::Settings;
 use crate::domain::time::Timestamp;
 
+/// Failures in a row of the untouched target in the worktree of controls.
+const CONTROLS: u32 = 2;
+
 /// What the runs of the check are named after, as other runs are after their agent or idea.
 pub const RUN_OWNER: &str = "baseline";
 
@@ -56,6 +59,10 @@ pub struct Baseline {
     /// repository; until the target passes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outage: Option<Oid>,
+    /// Whether the target passed in the merge worktree after it had failed in that of controls, so
+    /// that controls run in the former. Ends when the target fails there, too.
+    #[serde(skip_serializing_if = "is_false")]
+    pub control_unfit: bool,
     /// Whether the target failed its last check.
     #[serde(skip_serializing_if = "is_false")]
     pub down: bool,
@@ -209,10 +216,13 @@ impl State {
     }
 
     /// Where the next check of the untouched target runs. What judges failed checks, or finds out
-    /// whether a cause outside the work is over, stops no landing.
+    /// whether a cause outside the work is over, stops no landing. After [`CONTROLS`] failures the
+    /// fault may be the worktree's (a broken cache), and another one is tried.
     pub fn next_target_tree(&self) -> TargetTree {
         let baseline = &self.swarm.baseline;
-        if baseline.doubted || baseline.outage.is_some() || self.is_check_in_doubt() {
+        let failures = baseline.failed.as_ref().map_or(0, |failed| failed.tries);
+        let wanted = baseline.doubted || baseline.outage.is_some() || self.is_check_in_doubt();
+        if wanted && failures < CONTROLS && !baseline.control_unfit {
             TargetTree::Control
         } else {
             TargetTree::Verify

@@ -167,6 +167,33 @@ fn while_the_target_fails_as_well_nobody_is_charged_and_all_goes_on_by_itself() 
 }
 
 #[test]
+fn a_control_whose_worktree_may_be_at_fault_is_tried_in_another_one() {
+    let mut s = at_work(1);
+    completes(&mut s, 1);
+    checked(&mut s, 1, 1);
+    let tree_asked = |s: &Scenario| {
+        let asked = s.state.outbox.values().find(|effect| effect.is_baseline());
+        match asked {
+            Some(Effect::PrepareBaseline(it)) => it.tree,
+            other => panic!("{other:?}"),
+        }
+    };
+    for _ in 0..2 {
+        assert_eq!(tree_asked(&s), TargetTree::Control);
+        target_is(&mut s, 1);
+        s.wait_for_deadline();
+    }
+    // A cache in that worktree is broken, say.
+    assert_eq!(tree_asked(&s), TargetTree::Verify);
+    target_is(&mut s, 0);
+    checked(&mut s, 1, 1);
+    assert_eq!(tree_asked(&s), TargetTree::Verify, "and stays there");
+    target_is(&mut s, 0);
+    checked(&mut s, 1, 1);
+    assert!(is_sent_back(&s, 1), "the failure is the work's own");
+}
+
+#[test]
 fn a_check_that_began_before_the_target_passed_again_charges_nobody() {
     let mut s = at_work(2);
     completes(&mut s, 2);

@@ -592,6 +592,22 @@ fn an_abandoned_rollback_never_moves_the_target_later() {
 }
 
 #[test]
+fn what_a_rollback_removed_outlives_the_checkpoint_that_undoes_it() {
+    let mut s = Scenario::running();
+    s.checkpoint("base");
+    s.add("one").all_goes_well();
+    s.command(to("base", false)).looked().all_goes_well();
+    let safety = newest(&s);
+    let commit = s.state.checkpoints[&safety].commit.clone();
+    s.command(Command::DeleteCheckpoint { name: safety });
+    let effect = s.state.outbox.values().next();
+    assert!(
+        matches!(effect, Some(Effect::DeleteCheckpoint(it)) if it.keep.as_ref() == Some(&commit)),
+        "{effect:?}"
+    );
+}
+
+#[test]
 fn the_checkpoint_of_a_rollback_is_kept_until_it_is_over() {
     let mut s = Scenario::with(|settings| {
         settings.checkpoint_every = 1;
