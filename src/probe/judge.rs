@@ -159,7 +159,7 @@ fn own_environment(command: &str) -> String {
     if is_python(command) {
         return format!(
             "{words}, and run .venv/bin/python -m pytest: swarm config set worktree.setup \
-            '[\"python3 -m venv .venv && .venv/bin/pip install -e .\"]'"
+            '[\"python3 -m venv .venv && .venv/bin/pip install -e . pytest\"]'"
         );
     }
     if is_node(command) {

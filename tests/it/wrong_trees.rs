@@ -370,6 +370,18 @@ fn a_script_that_runs_on_without_its_source_harms_only_what_is_thrown_away() {
 }
 
 #[test]
+fn a_check_that_fails_as_it_is_is_no_all_clear() {
+    let sandbox = Sandbox::ready();
+    sandbox.write("calc.py", "x = 1\n");
+    sandbox.commit("Source");
+    sandbox.configure(&json!({"qualityCommands": ["false"]}));
+    probe(&sandbox);
+    let doctor = sandbox.swarm(&["doctor"]);
+    let words = "could not tell whether `false` sees the tree";
+    assert!(doctor.stdout.contains(words), "{doctor}");
+}
+
+#[test]
 fn a_probe_is_refused_while_a_daemon_runs_and_without_checks() {
     let sandbox = Sandbox::ready();
     let refused = probe(&sandbox);

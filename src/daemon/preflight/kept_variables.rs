@@ -13,7 +13,7 @@ pub struct KeptFromWorktrees {
 }
 
 const ADVICE: &str = "give each worktree its own environment (`worktree.setup`, for example \
-    `python3 -m venv .venv && .venv/bin/pip install -e .`) and name its programs in \
+    `python3 -m venv .venv && .venv/bin/pip install -e . pytest`) and name its programs in \
     `qualityCommands` (`.venv/bin/python -m pytest`), or pass the variables with \
     `agents.passEnv`";
 

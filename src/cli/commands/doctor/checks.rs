@@ -26,6 +26,7 @@ use crate::daemon::hooks::{HookView, list_in};
 use crate::daemon::repair::{self, Findings};
 use crate::daemon::{Paths, offline};
 use crate::git::Repo as GitRepo;
+use crate::probe::{CommandReport, Sight};
 use crate::remove;
 use crate::view;
 
@@ -71,8 +72,16 @@ fn examine_state(fix: bool, context: &Context, checks: &mut Vec<Check>) -> Optio
 /// What the last `swarm checks probe` found; `None` if nothing is known.
 fn probed_checks(repo: &Repo) -> Option<Check> {
     let probed = checks_probe::last(&repo.paths()).ok()??;
-    let alarms = &probed.report.alarms;
-    let messages: Vec<&str> = alarms.iter().map(|it| it.message.as_str()).collect();
+    let alarms = probed.report.alarms.iter().map(|it| it.message.clone());
+    let unknown = |it: &&CommandReport| it.sight == Sight::Unknown && !it.accepted;
+    let unknown = probed.report.commands.iter().filter(unknown).map(|it| {
+        let why = it.why.as_deref().unwrap_or("the reason is unknown");
+        format!(
+            "the last probe could not tell whether `{}` sees the tree: {why}",
+            it.command
+        )
+    });
+    let messages: Vec<String> = alarms.chain(unknown).collect();
     Some(if messages.is_empty() {
         Check::ok("checks", "the last probe found nothing wrong")
     } else {
