@@ -42,9 +42,11 @@ pub fn normal(line: &str) -> String {
         words.push(without_numbers(word));
     }
     for at in 0..words.len() {
-        let is_small = !words[at].is_empty()
-            && words[at]
-                .trim_end_matches([',', ')', ';', ':', '.'])
+        let number = words[at]
+            .trim_start_matches('(')
+            .trim_end_matches([',', ')', ';', ':', '.']);
+        let is_small = !number.is_empty()
+            && number
                 .bytes()
                 .all(|byte| byte.is_ascii_digit() || byte == b'.');
         let counts = |word: Option<&String>| {
@@ -62,8 +64,10 @@ pub fn normal(line: &str) -> String {
         // "the events up to 56 were on disk"
         let is_end = at >= 2 && words[at - 1] == "to" && words[at - 2] == "up";
         if is_small && (is_end || counts(words.get(at + 1)) || counts(before.as_ref())) {
-            let bare = words[at].trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-            words[at] = format!("#{bare}");
+            let from = words[at].find(|c: char| c.is_ascii_digit()).unwrap_or(0);
+            let (before, number) = words[at].split_at(from);
+            let after = number.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+            words[at] = format!("{before}#{after}");
         }
     }
     words.join(" ")
@@ -285,6 +289,7 @@ mod tests {
                 "ed-001  idea-001  working  1  0 s",
             ),
             ("landed idea-001 just now", "landed idea-001 3 s ago"),
+            ("event 5 (just now)", "event 5 (1 s ago)"),
             (
                 "verify  76.0 KiB  no agent uses it",
                 "verify  104.0 KiB  no agent uses it",

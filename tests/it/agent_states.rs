@@ -132,11 +132,17 @@ fn a_live_agent_and_an_ended_one_are_told_whole() {
     assert_eq!(conversation["file"], format!("{session}.jsonl"));
 
     sandbox.release("it");
-    sandbox.wait_for("the agent to end", || {
-        let agent = sandbox.swarm(&["agent", "show", "cl-001", "--json"]).json();
-        (!agent["end"].is_null()).then_some(())
+    let agent = || sandbox.swarm(&["agent", "show", "cl-001", "--json"]).json();
+    // It is told to go on, and ends in the same way.
+    sandbox.wait_for("the next iteration", || {
+        (agent()["iteration"].as_u64() >= Some(2)).then_some(())
     });
-    // It was told to go on, and ended in the same way.
+    sandbox.swarm(&["pause"]).ok();
+    sandbox.wait_for("its end", || (agent()["phase"] == "backoff").then_some(()));
+    sandbox.swarm(&["agent", "stop", "cl-001"]).ok();
+    sandbox.wait_for("the agent to end", || {
+        (!agent()["end"].is_null()).then_some(())
+    });
     let ended = export(&sandbox);
     let iterations = ended["identity"]["iterations"].as_u64().unwrap();
     let all = said(&ended);

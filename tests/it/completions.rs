@@ -52,7 +52,7 @@ fn assert_known(sandbox: &Sandbox) {
             &["agents.maxParallel"],
         ),
         (&["swarm", "events", "--kind", "ideaL"], &["ideaLanded"]),
-        (&["swarm", "chec"], &["checkpoint"]),
+        (&["swarm", "checkp"], &["checkpoint"]),
     ] {
         assert_offered(sandbox, words, expected);
     }
