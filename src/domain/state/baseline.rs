@@ -28,6 +28,7 @@ pub const RUN_OWNER: &str = "baseline";
 /// The check of the untouched target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
+#[allow(clippy::struct_excessive_bools)] // each is a fact of its own
 pub struct Baseline {
     /// Commits of the target that passed the present setup and quality commands in the present
     /// environment, newest last; at most 20.

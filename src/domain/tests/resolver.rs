@@ -138,7 +138,7 @@ fn a_refused_login_of_a_resolver_is_told_and_ended_by_a_person() {
 #[test]
 fn a_resolver_that_is_cut_off_repeatedly_uses_one_try() {
     let mut s = resolving("finn", |_| ());
-    for _ in 0..9 {
+    for _ in 0..4 {
         over(&mut s, 1, end(0, Verdict::Cut));
         entry_is(&s, MergePhase::Resolver, 0);
         while s.attempt(1).phase == AttemptPhase::Backoff {

@@ -34,15 +34,11 @@ const LOGIN_MS: [i64; 4] = [60_000, 300_000, 900_000, 3_600_000];
 const AFTER_RESET_MS: i64 = 2_000;
 /// Latest reset time that is believed.
 const FARTHEST_RESET_MS: i64 = 60 * 86_400_000;
-/// Most iterations in a row that may be silent; as many that are cut off make the account wait.
+/// Most iterations in a row that may be cut off or silent.
 const CUTS: u32 = 5;
-/// Most iterations in a row that may be cut off, the account's waits included: half an hour.
-const CUTS_IN_ALL: u32 = 10;
 /// First wait of an agent after one of those; it doubles.
 pub(super) const CUT_MS: i64 = 1_000;
 const CUT_MAX_MS: i64 = 60_000;
-/// First wait of an account whose answers are cut off again and again; it doubles.
-const CUT_HOLD_MS: i64 = 60_000;
 /// Most characters of a program's message that a hold repeats.
 const SHOWN: usize = 300;
 
@@ -276,30 +272,19 @@ fn by_itself(agent: &AgentId, message: &str) -> Judged {
     ))
 }
 
-/// Cut off or silent: the agent continues after growing waits, a limited number of times. If it is
-/// cut off again and again, the connection is the likely cause, and the whole account waits.
+/// Cut off or silent: the agent continues after growing waits, a limited number of times.
 fn cut(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, why: Excuse) -> Judged {
-    let (most, how) = match why {
-        Excuse::Idle => (CUTS, "wrote nothing for agents.idleMinutes"),
+    let how = match why {
+        Excuse::Idle => "wrote nothing for agents.idleMinutes",
         Excuse::Account | Excuse::Profile | Excuse::Cut | Excuse::Session | Excuse::Exhausted => {
-            (CUTS_IN_ALL, "ended before it was finished")
+            "ended before it was finished"
         }
     };
     let times = attempt.excused.cut + 1;
-    if times >= most {
+    if times >= CUTS {
         return Judged::Failed(format!(
             "the agent {how}, {times} times in a row; its output: swarm agent logs {agent}"
         ));
-    }
-    if let Some(settings) = plan.state.settings.as_deref()
-        && times >= CUTS
-    {
-        let wait = doubled(CUT_HOLD_MS, times - CUTS, OVERLOADED_MAX_MS);
-        let until = plan.now.plus_millis(wait);
-        let profile = profile(plan.state, settings, attempt);
-        let message = format!("its answers to {agent} were cut off {times} times in a row");
-        let kind = HoldKind::Overloaded;
-        hold(plan, settings, profile, kind, |_, _| Some(until), &message);
     }
     let wait = doubled(CUT_MS, attempt.excused.cut, CUT_MAX_MS);
     plan.excuse(agent, why, Some(plan.now.plus_millis(wait)));
