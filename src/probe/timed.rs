@@ -64,7 +64,7 @@ pub(super) fn run(
     let mut child = command.spawn()?;
     let pid = i32::try_from(child.id()).map_err(io::Error::other)?;
     let ended_itself = wait(pid, begun + limit, stop);
-    // A group that is gone already is fine.
+    // Meant for what the command left running. It fails if nothing is left, which is as well.
     let _ = killpg(Pid::from_raw(pid), Signal::SIGKILL);
     let status = child.wait()?;
     if stop.load(Ordering::Relaxed) {

@@ -139,7 +139,8 @@ fn a_limit_with_a_reset_is_waited_for() {
     // Other work of the account is not even tried.
     let other = lab.idea(
         "claude",
-        &json!([{"text": "Other work.", "say": "COMPLETE"}]),
+        &json!([{"sh": commit("other.txt", "other")},
+            {"text": "Other work.", "say": "COMPLETE"}]),
     );
     for ((name, idea), reset) in BOTH.into_iter().zip(&ideas).zip(resets) {
         lab.wait_idea(idea, "done");

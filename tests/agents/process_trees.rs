@@ -10,7 +10,7 @@ use nix::unistd::Pid;
 use serde_json::json;
 
 use crate::harness::processes;
-use crate::lab::{BOTH, Lab};
+use crate::lab::{BOTH, Lab, commit};
 
 /// By when everything of an agent must be gone after its end.
 const GONE: Duration = Duration::from_secs(2);
@@ -58,7 +58,8 @@ fn nothing_outlives_an_agent_however_it_ends() {
     let lab = Lab::new();
     // It leaves something behind and stands still, each time that it begins or goes on.
     let ideas = lab.ideas(|name| {
-        let stand = format!("{}; {}", escape(&lab, name), lab.hold(name));
+        let work = commit(&format!("{name}.txt"), name);
+        let stand = format!("{work}; {}; {}", escape(&lab, name), lab.hold(name));
         let stand = json!({"sh": stand});
         json!([stand, stand, stand, {"text": "Done.", "say": "COMPLETE"}])
     });

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::lab::Lab;
+use crate::lab::{Lab, commit};
 
 #[test]
 fn logs_can_be_read_and_are_there_as_they_were_written() {
@@ -11,7 +11,11 @@ fn logs_can_be_read_and_are_there_as_they_were_written() {
     }
     let lab = Lab::new();
     lab.ideas(|name| {
-        let work = format!("echo the tool of {name} said this; {}", lab.hold(name));
+        let file = commit(&format!("{name}.txt"), name);
+        let work = format!(
+            "echo the tool of {name} said this; {file}; {}",
+            lab.hold(name)
+        );
         json!([{"sh": work, "text": "I look at it."}, {"text": "Done.", "say": "COMPLETE"}])
     });
     let daemon = lab.sandbox.start();

@@ -159,8 +159,7 @@ fn a_formatter_that_rewrites_swarms_files_all_the_time_hurts_no_checkpoint() {
             while !over.load(Ordering::SeqCst) {
                 format_all(&sandbox.dot_swarm(""));
                 passes.fetch_add(1, Ordering::SeqCst);
-                // Leaves the processor to the others.
-                thread::sleep(std::time::Duration::from_millis(5));
+                thread::yield_now();
             }
         });
         let pass = |what: &str| {

@@ -35,7 +35,7 @@ pub fn phase_words(view: &Value, key: &str) -> String {
     }
 }
 
-/// What an agent does or waits for now, and when a setup that failed is repeated.
+/// An agent's phase in words, with the cause and duration of a wait, or the time of the next setup.
 pub fn agent_words(agent: &Value, now: Timestamp) -> String {
     let phase = phase_words(agent, "phase");
     let waits = agent.get("reason").is_some();

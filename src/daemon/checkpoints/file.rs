@@ -212,7 +212,8 @@ fn parse(
     Ok((file, sha256(bytes)))
 }
 
-/// The names of the checkpoints in git.
+/// The names of the checkpoints in git. A reference with another name was not made by swarm, and is
+/// left alone.
 pub(in crate::daemon) fn names(repo: &Repo) -> Vec<CheckpointName> {
     let found = repo.list_refs(REFERENCES).unwrap_or_default().into_iter();
     let name = |(reference, _): (String, _)| reference[REFERENCES.len()..].parse().ok();

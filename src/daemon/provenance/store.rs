@@ -99,7 +99,7 @@ pub fn read(paths: &Paths, run: &RunId) -> io::Result<Vec<u8>> {
 }
 
 /// The content of a record's file if it has this digest, else what is wrong with it. A file that a
-/// formatter laid out anew is read as it was written.
+/// formatter changed in layout only is read as it was written.
 ///
 /// # Errors
 /// It cannot be read now.

@@ -50,7 +50,7 @@ pub(super) fn check(plan: &mut Plan<'_>, settings: &Settings) {
     let wanted = settings.checks_baseline() && may_start(plan);
     let tree = state.next_target_tree();
     match &state.swarm.baseline.checking {
-        // Its worktree is free again; the check begins anew when it is needed.
+        // Its worktree is free again; the check starts over when it is needed.
         Some(_) if !wanted || !is_needed(state, settings) => plan.emit(BaselineCleared {}),
         Some(check) if check.tree == TargetTree::Control && !state.has_room_for_control() => {}
         Some(check) => run_next(plan, check, settings),
@@ -209,7 +209,7 @@ pub(super) fn command_over(
     let state = plan.state;
     let baseline = &state.swarm.baseline;
     let of_run = |check: &&BaselineCheck| check.run.as_ref() == Some(run);
-    // The quality commands or the target branch have changed: the check begins anew.
+    // The quality commands or the target branch have changed: the check starts over.
     let (Some(check), Some(settings)) = (
         baseline.checking.as_ref().filter(of_run),
         state.settings.as_deref(),

@@ -93,7 +93,7 @@ pub enum Event {
     /// The untouched target failed its check.
     BaselineFailed(BaselineFailed),
     /// The check of the untouched target was interrupted, its failure may be over, or no failed
-    /// check waits for it any more: it begins anew when it is needed.
+    /// check waits for it any more: it starts over when it is needed.
     BaselineCleared(BaselineCleared),
     /// The untouched target must pass once more, in a worktree of its own, because a check failed
     /// and nobody knows yet whether the work or something outside it is at fault.

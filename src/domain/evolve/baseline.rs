@@ -96,7 +96,7 @@ fn is_in_verify(baseline: &Baseline) -> bool {
     checking.is_some_and(|check| check.tree == TargetTree::Verify)
 }
 
-/// The check begins anew when it is needed, except that a command that is running goes on. What
+/// The check starts over when it is needed, but a command that is running goes on. What
 /// passed before counts again once no failed check is in doubt.
 pub(super) fn clear(state: &mut State) {
     let over = state.is_doubt_over();

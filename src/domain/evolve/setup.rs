@@ -64,7 +64,7 @@ pub(super) fn pass(state: &mut State, passed: &SetupPassed) {
     }
 }
 
-/// Another setup is configured: nothing is set up, and one that is due begins anew.
+/// Another setup is configured: nothing is set up, and one that is due starts over.
 pub(super) fn configure(state: &mut State, before: &Settings, now: &Settings) {
     if before.setup == now.setup {
         return;
