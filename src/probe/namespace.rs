@@ -84,8 +84,8 @@ pub fn hidden_program(args: impl IntoIterator<Item = OsString>) -> Option<ExitCo
     match begun {
         Ok((spec, mut errors)) => {
             let error = become_command(&spec);
-            // Nobody is left to tell if the pipe is gone: the parent then finds an exit code without
-            // a reason.
+            // Nobody is left to tell if the pipe is gone: the parent then finds an exit code
+            // without a reason.
             let _ = write!(errors, "{error}");
         }
         Err(error) => eprintln!("swarm {PROGRAM}: {error}"),
