@@ -10,6 +10,8 @@ set -u
 # A line for each run, so that tests can count what was really started.
 echo "$SWARM_IDEA_ID $SWARM_AGENT $SWARM_ATTEMPT $SWARM_ITERATION $SWARM_RUN_ID $$" >>"$OUT/runs"
 
+begun=$(git rev-parse HEAD 2>/dev/null)
+
 # write FILE TEXT, append FILE TEXT
 write() { _write ">" "$@"; }
 append() { _write ">>" "$@"; }
@@ -33,7 +35,8 @@ say() {
 changed() {
     left=$(git --no-optional-locks -c core.fsmonitor=false status --porcelain 2>&1) || return 0
     own=$(git log -1 --format=%h HEAD --not --exclude='agent/*' --branches 2>&1) || return 0
-    [ -n "$left$own" ]
+    # A replay makes the very commit that has landed.
+    [ -n "$left$own" ] || [ "$(git rev-parse HEAD)" != "$begun" ]
 }
 
 # note NAME [TEXT]: a trace outside of the repository
