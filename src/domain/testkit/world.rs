@@ -361,16 +361,17 @@ impl World {
         effect: &effect::Seal,
         choices: &mut Choices,
     ) -> Result<SealOutcome, Failure> {
+        // Where all goes well, an agent that says it is done has changed something.
         match choices.pick(11) {
-            0 => Ok(SealOutcome::Sealed {
-                head: effect.base.clone(),
-                committed: false,
+            0..8 => Ok(SealOutcome::Sealed {
+                head: self.commit(),
+                committed: true,
                 setup: some_setup(choices).key,
                 links: vec![],
             }),
-            1..9 => Ok(SealOutcome::Sealed {
-                head: self.commit(),
-                committed: true,
+            8 => Ok(SealOutcome::Sealed {
+                head: effect.base.clone(),
+                committed: false,
                 setup: some_setup(choices).key,
                 links: vec![],
             }),

@@ -204,7 +204,12 @@ fn the_simulated_lives_hold_limits_conversations_and_budgets_of_every_kind() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(sequences()))]
+    #![proptest_config(ProptestConfig {
+        cases: sequences(),
+        // A life that fails is to be named, not to look like a test that hangs.
+        max_shrink_time: 60_000,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn every_simulated_life_comes_to_rest_and_lands_once(life in lives()) {
