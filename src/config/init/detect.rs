@@ -10,9 +10,9 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
-use super::setup::{FoundSetup, PythonTool, setup};
+use super::node::Node;
+use super::python::PythonTool;
+use super::setup::{FoundSetup, setup};
 
 /// The agents to look for, in order of preference.
 pub const KNOWN_AGENTS: [&str; 5] = ["claude", "codex", "opencode", "gemini", "aider"];
@@ -102,7 +102,7 @@ fn quality(look: &Look<'_>) -> Vec<FoundCommand> {
         .filter_map(|look_for| look_for(look))
         .collect();
     if found.is_empty() {
-        found.extend(look.make());
+        found.extend(look.make().or_else(|| look.bats()));
     }
     found
 }
@@ -123,23 +123,7 @@ impl Look<'_> {
     }
 
     fn node(&self) -> Option<FoundCommand> {
-        let package: Value = serde_json::from_str(&self.text("package.json")?).ok()?;
-        let test = package["scripts"]["test"].as_str()?;
-        if test.trim().is_empty() || test.contains("no test specified") {
-            return None;
-        }
-        let managers = [
-            ("pnpm-lock.yaml", "pnpm test"),
-            ("yarn.lock", "yarn test"),
-            ("bun.lock", "bun run test"),
-            ("bun.lockb", "bun run test"),
-        ];
-        let locked = managers.into_iter().find(|(lock, _)| self.has(lock));
-        let (lock, command) = locked.unwrap_or(("package.json", "npm test"));
-        let because = match lock {
-            "package.json" => "script `test` in package.json".to_owned(),
-            lock => format!("script `test` in package.json, and {lock}"),
-        };
+        let (command, because) = Node::of(self)?.test()?;
         Some(self.found(command, &because))
     }
 
@@ -213,6 +197,14 @@ impl Look<'_> {
             .into_iter()
             .find(|name| self.has(name))?;
         Some(self.found("vendor/bin/phpunit", file))
+    }
+
+    /// Tests of shell programs.
+    fn bats(&self) -> Option<FoundCommand> {
+        let mut files = fs::read_dir(self.root.join("test")).ok()?.flatten();
+        let any =
+            files.any(|file| Path::new(&file.file_name()).extension() == Some("bats".as_ref()));
+        any.then(|| self.found("bats test", "test/*.bats"))
     }
 
     /// Tried last, because a Makefile often only calls one of the other tools.

@@ -3,7 +3,9 @@
 //! commands `init` and `demo`.
 
 pub mod detect;
+mod node;
 pub mod plan;
+mod python;
 pub mod setup;
 mod template;
 pub mod write;

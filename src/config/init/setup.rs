@@ -1,8 +1,11 @@
-//! Derives the setup of worktrees from the lock files of a repository, for `swarm init`.
+//! Derives the setup of worktrees from the lock files and manifests of a repository, for `swarm
+//! init`.
 //!
 //! Invariant: as in [`super::detect`]. A package manager that needs no setup (cargo) gets none.
 
 use super::detect::Look;
+use super::node::Node;
+use super::python::PythonTool;
 
 /// Ignored files that worktrees usually need.
 pub const LOCAL_FILES: [&str; 2] = [".env", ".env.local"];
@@ -32,99 +35,15 @@ pub(super) fn setup(repo: &Look<'_>) -> Vec<FoundSetup> {
 }
 
 fn node(repo: &Look<'_>) -> Option<FoundSetup> {
-    let locks = [
-        ("package-lock.json", "npm ci"),
-        ("npm-shrinkwrap.json", "npm ci"),
-        ("pnpm-lock.yaml", "pnpm install --frozen-lockfile"),
-        ("yarn.lock", yarn(repo)),
-        ("bun.lock", "bun install --frozen-lockfile"),
-        ("bun.lockb", "bun install --frozen-lockfile"),
-    ];
-    let mut locks = locks.into_iter();
-    let (lock, command) = locks.find(|(lock, _)| repo.has(lock))?;
-    let inputs = [lock, "package.json"];
-    repo.has("package.json")
-        .then(|| found(repo, command, &inputs, lock, Some("node_modules")))
-}
-
-/// Yarn 1 and later versions write different lock files, and name the option differently.
-fn yarn(repo: &Look<'_>) -> &'static str {
-    let text = repo.text("yarn.lock");
-    if text.is_some_and(|text| text.contains("__metadata:")) {
-        "yarn install --immutable"
-    } else {
-        "yarn install --frozen-lockfile"
-    }
-}
-
-/// How Python's packages are installed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum PythonTool {
-    Uv,
-    Poetry,
-    /// `requirements.txt`, in a virtual environment.
-    Pip,
-}
-
-impl PythonTool {
-    pub(super) fn of(repo: &Look<'_>) -> Option<Self> {
-        let evidence = [
-            ("uv.lock", Self::Uv),
-            ("poetry.lock", Self::Poetry),
-            ("requirements.txt", Self::Pip),
-        ];
-        let mut evidence = evidence.into_iter();
-        evidence.find(|(file, _)| repo.has(file)).map(|(_, it)| it)
-    }
-
-    /// The Python of the environment that the setup makes.
-    pub(super) fn python(self) -> &'static str {
-        match self {
-            Self::Uv => "uv run --no-sync python",
-            Self::Poetry => "poetry run python",
-            Self::Pip => ".venv/bin/python",
-        }
-    }
+    let node = Node::of(repo)?;
+    let command = node.install(repo)?;
+    let (inputs, because) = (node.inputs(), node.evidence());
+    Some(found(repo, command, &inputs, because, Some("node_modules")))
 }
 
 fn python(repo: &Look<'_>) -> Option<FoundSetup> {
-    let project = "pyproject.toml";
-    match PythonTool::of(repo)? {
-        PythonTool::Uv => {
-            let text = repo.text(project).unwrap_or_default();
-            let extras = text.contains("[project.optional-dependencies]");
-            let command = if extras {
-                "uv sync --locked --all-extras"
-            } else {
-                "uv sync --locked"
-            };
-            let inputs = ["uv.lock", project];
-            Some(found(repo, command, &inputs, "uv.lock", Some(".venv")))
-        }
-        PythonTool::Poetry => {
-            let command = "poetry install --no-interaction";
-            let inputs = ["poetry.lock", project];
-            Some(found(repo, command, &inputs, "poetry.lock", None))
-        }
-        PythonTool::Pip => Some(pip(repo)),
-    }
-}
-
-/// A virtual environment that ignores itself: older versions of Python do not see to that.
-fn pip(repo: &Look<'_>) -> FoundSetup {
-    let names = ["requirements.txt", "requirements-dev.txt"];
-    let files: Vec<&str> = names.into_iter().filter(|file| repo.has(file)).collect();
-    let mut packages: Vec<String> = files.iter().map(|file| format!("-r {file}")).collect();
-    let has_pytest = |file: &&str| repo.text(file).is_some_and(|text| text.contains("pytest"));
-    if repo.pytest().is_some() && !files.iter().any(has_pytest) {
-        packages.push("pytest".to_owned());
-    }
-    let command = format!(
-        "python3 -m venv .venv && echo '*' > .venv/.gitignore && .venv/bin/python -m pip install \
-        --quiet {}",
-        packages.join(" ")
-    );
-    found(repo, &command, &files, files[0], None)
+    let (command, inputs, writes) = PythonTool::of(repo)?.install(repo);
+    Some(found(repo, &command, &inputs, inputs[0], writes))
 }
 
 fn ruby(repo: &Look<'_>) -> Option<FoundSetup> {
@@ -292,14 +211,86 @@ mod tests {
         assert_eq!(inputs, ["requirements.txt", "requirements-dev.txt"]);
     }
 
+    /// A Python project without a lock file is installed as these words of pip say.
+    fn installs(files: &[(&str, &str)], packages: &str, inputs: &str) {
+        let before = "python3 -m venv .venv && echo '*' > .venv/.gitignore && .venv/bin/python -m \
+            pip install --quiet ";
+        let setup = format!("{before}{packages}");
+        gives(files, &setup, inputs, ".venv/bin/python -m pytest -q");
+    }
+
     #[test]
-    fn without_a_lock_file_there_is_no_setup() {
+    fn a_python_package_without_a_lock_file_is_installed_with_what_its_tests_need() {
+        let table = "[project]\nname = \"a\"\n[project.optional-dependencies]\ndocs = []\n\
+            tests = [\n  \"pytest>=9\",\n]\n";
+        let dotted = "[build-system]\n[project]\noptional-dependencies.test = [ \"pytest\" ]\n";
+        let none = "[project]\nname = \"a\"\n[tool.pytest.ini_options]\n";
+        let inputs = "pyproject.toml";
+        installs(&[("pyproject.toml", table)], "-e '.[tests]'", inputs);
+        installs(&[("pyproject.toml", dotted)], "-e '.[test]'", inputs);
+        installs(&[("pyproject.toml", none)], "-e . pytest", inputs);
+        let old = [("setup.py", ""), ("pytest.ini", "")];
+        installs(&old, "-e . pytest", "setup.py");
+        let both = [("pyproject.toml", none), ("requirements.txt", "flask\n")];
+        let inputs = "requirements.txt pyproject.toml";
+        installs(&both, "-r requirements.txt -e . pytest", inputs);
+    }
+
+    #[test]
+    fn a_group_of_dependencies_is_installed_by_a_pip_that_knows_groups() {
+        let text = "[project]\n[dependency-groups]\ndev = [\"pytest\"]\n";
+        let (commands, _, _) = proposed(&[("pyproject.toml", text)]);
+        let end = "&& .venv/bin/python -m pip install --quiet --upgrade pip && .venv/bin/python \
+            -m pip install --quiet -e . --group dev";
+        assert!(commands[0].ends_with(end), "{commands:?}");
+    }
+
+    #[test]
+    fn node_projects_without_a_lock_file_are_installed_without_writing_one() {
+        let package = |more: &str| {
+            format!(r#"{{"scripts":{{"test":"node --test"}},"devDependencies":{{"a":"1"}}{more}}}"#)
+        };
+        let workspaces = r#","workspaces":["packages/*"]"#;
+        for (more, setup, inputs, quality) in [
+            (
+                "",
+                "npm install --no-package-lock",
+                "package.json",
+                "npm test",
+            ),
+            (
+                workspaces,
+                "npm install --no-package-lock",
+                "**/package.json",
+                "npm test",
+            ),
+            (
+                r#","packageManager":"pnpm@9.1.0""#,
+                "pnpm install --no-lockfile",
+                "package.json",
+                "pnpm test",
+            ),
+            (
+                r#","packageManager":"yarn@1.22.0""#,
+                "yarn install --no-lockfile",
+                "package.json",
+                "yarn test",
+            ),
+        ] {
+            let package = package(more);
+            gives(&[("package.json", &package)], setup, inputs, quality);
+        }
+    }
+
+    #[test]
+    fn without_anything_to_install_there_is_no_setup() {
         for files in [
             vec![],
             vec![("package.json", "{}")],
             vec![("package-lock.json", "{}")],
             vec![("go.mod", "")],
             vec![("pyproject.toml", "[project]")],
+            vec![("pyproject.toml", "[tool.pytest.ini_options]")],
         ] {
             assert_eq!(proposed(&files).0, [""; 0], "{files:?}");
         }
