@@ -29,6 +29,7 @@ part moves env SWARM_MOVE_KILLS=60 cargo test --locked --test it moves:: -- --no
 part operations env SWARM_ROLLBACK_SEQUENCES=20 cargo test --locked --test it rollback_model:: -- --nocapture
 part tools env SWARM_IT_INCREMENTS=100 cargo test --locked --test it mcp::many_servers -- --nocapture
 part syscalls env SWARM_SYSCALLS=all cargo test --locked --test it harm_at -- --nocapture
+part cleaners env SWARM_CLEANERS=200 cargo test --locked --test it storm::tools -- --nocapture
 part agents cargo test --locked --test agents -- --ignored --nocapture --test-threads 1
 part journal env SWARM_EXHAUSTIVE=1 SWARM_SECTOR_CASES=1000000 cargo test --locked --lib journal:: -- --nocapture
 part domain env SWARM_SEQUENCES=200000 cargo test --locked --lib domain::tests::properties -- --nocapture

@@ -114,7 +114,7 @@ impl Daemon {
     /// Whether this very process answers on the socket that it has announced.
     fn answers(&self) -> bool {
         let ours = |file: &DaemonFile| file.pid == self.child.id();
-        let Some(file) = DaemonFile::read(&self.root.join(".swarm/state"))
+        let Some(file) = DaemonFile::read(&self.root.join(".git/swarm"))
             .ok()
             .flatten()
             .filter(ours)
@@ -159,7 +159,7 @@ impl Daemon {
 
     /// Its socket.
     pub fn socket(&self) -> Result<PathBuf> {
-        let file = DaemonFile::read(&self.root.join(".swarm/state"))?;
+        let file = DaemonFile::read(&self.root.join(".git/swarm"))?;
         Ok(file.ok_or("the daemon left no daemon.json")?.socket)
     }
 

@@ -276,7 +276,7 @@ mod tests {
 
     fn work() -> WorkVariables {
         WorkVariables {
-            prompt_file: "/r/.swarm/runs/r-1/prompt.md".into(),
+            prompt_file: "/r/.git/swarm/runs/r-1/prompt.md".into(),
             idea_id: "idea-001".into(),
             agent: "ed-001".into(),
             run_id: "r-1".into(),

@@ -112,19 +112,19 @@ pub struct Client {
 type Sender = SendRequest<Full<Bytes>>;
 
 impl Client {
-    /// Connects to the daemon that `state/daemon.json` names.
-    pub async fn connect(state_dir: &Path) -> Result<Self, ConnectError> {
-        let daemon = match DaemonFile::read(state_dir) {
+    /// Connects to the daemon that `daemon.json` names.
+    pub async fn connect(private: &Path) -> Result<Self, ConnectError> {
+        let daemon = match DaemonFile::read(private) {
             Ok(Some(daemon)) => daemon,
             Ok(None) => return Err(ConnectError::NoDaemon),
             Err(error) => {
-                let path = state_dir.join("daemon.json");
+                let path = private.join("daemon.json");
                 return Err(ConnectError::DaemonFile { path, error });
             }
         };
         let sender = open(&daemon.socket).await?;
         let idle = Mutex::new(vec![(sender, Instant::now())]);
-        let run = named_run(state_dir);
+        let run = named_run(private);
         Ok(Self {
             daemon,
             idle,

@@ -73,7 +73,7 @@ pub struct ApiContext {
     pub handle: Handle,
     /// The repository's root.
     pub repo_root: PathBuf,
-    /// `.swarm/runs`, the folder with the output of runs.
+    /// `<git common directory>/swarm/runs`, the folder with the output of runs.
     pub runs_dir: PathBuf,
     /// The daemon's process id.
     pub pid: u32,

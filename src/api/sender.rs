@@ -18,6 +18,7 @@ use super::ApiContext;
 use super::error::ApiError;
 use super::openapi::PREFIX;
 use super::server::peer::Peer;
+use crate::daemon::Paths;
 use crate::daemon::memory::tally::ReadOf;
 use crate::domain::command::Command;
 use crate::domain::event::ShownItem;
@@ -205,17 +206,17 @@ fn unknown(why: &str) -> ApiError {
 
 /// The run that the environment names (`SWARM_RUN_ID`), unless it belongs to another repository
 /// (`SWARM_REPO`). A path that does not exist here is that of a container.
-pub(crate) fn named_run(state_dir: &Path) -> Option<RunId> {
+pub(crate) fn named_run(private: &Path) -> Option<RunId> {
     let run = std::env::var("SWARM_RUN_ID").ok()?;
     let repository = std::env::var_os("SWARM_REPO").map(PathBuf::from);
-    named_run_of(&run, repository.as_deref(), state_dir)
+    named_run_of(&run, repository.as_deref(), private)
 }
 
-fn named_run_of(run: &str, repository: Option<&Path>, state_dir: &Path) -> Option<RunId> {
+fn named_run_of(run: &str, repository: Option<&Path>, private: &Path) -> Option<RunId> {
     let real = |path: &Path| std::fs::canonicalize(path).ok();
     let other = repository.is_some_and(|repository| {
-        let its = repository.join(".swarm/state");
-        repository.exists() && real(&its) != real(state_dir)
+        let its = Paths::new(repository).private;
+        repository.exists() && real(&its) != real(private)
     });
     if other { None } else { run.parse().ok() }
 }

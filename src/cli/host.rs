@@ -137,7 +137,7 @@ fn open_when_free(options: &StartOptions) -> Result<Daemon, CliError> {
 }
 
 fn patience_with(pid: Option<u32>, options: &StartOptions) -> Duration {
-    let announced = DaemonFile::read(&options.repo.state()).ok().flatten();
+    let announced = DaemonFile::read(&options.repo.private()).ok().flatten();
     if announced.is_some_and(|file| Some(file.pid) == pid) {
         DEATH_PATIENCE
     } else {
@@ -166,18 +166,18 @@ impl Told {
 
 /// Runs a daemon with its socket.
 async fn host(daemon: Daemon, repo: &Repo, page: PageChoice, told: Told) -> Result<End, CliError> {
-    let state_dir = repo.state();
-    let opened = open_page(page, &state_dir).await?;
+    let private = repo.private();
+    let opened = open_page(page, &private).await?;
     let web_url = opened.as_ref().map(|(_, access)| access.origin());
     let on_ready = told.with(opened.as_ref().map(|(_, access)| Arc::clone(access)));
-    let socket = Socket::bind(&state_dir).map_err(|error| CliError::refused(error.to_string()))?;
+    let socket = Socket::bind(&private).map_err(|error| CliError::refused(error.to_string()))?;
     let file = DaemonFile {
         pid: std::process::id(),
         socket: socket.path().to_owned(),
         started_at: clock::wall(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         web_url,
-        state: daemon_file::place(&state_dir).ok(),
+        state: daemon_file::place(&private).ok(),
     };
     let supervisor = SystemdNotify::of_environment().map(Arc::new);
     let (stop, stopped) = watch::channel(false);
@@ -185,7 +185,7 @@ async fn host(daemon: Daemon, repo: &Repo, page: PageChoice, told: Told) -> Resu
     let context = Arc::new(context(&daemon, repo, access, stopped.clone()));
     let api = router(Arc::clone(&context));
     crash::point("daemon.socket-bound");
-    file.write(&state_dir)
+    file.write(&private)
         .map_err(|error| CliError::io("write daemon.json", &error))?;
     crash::point("daemon.announced");
     let pages = opened.map(|(port, access)| {
@@ -214,10 +214,10 @@ async fn host(daemon: Daemon, repo: &Repo, page: PageChoice, told: Told) -> Resu
                 // It ends with the socket; a panic in it is in the log.
                 drop(pages.await);
             }
-            if let Err(error) = opener::remove(&state_dir) {
+            if let Err(error) = opener::remove(&private) {
                 tracing::warn!(%error, "open.html could not be removed");
             }
-            if let Err(error) = DaemonFile::remove(&state_dir) {
+            if let Err(error) = DaemonFile::remove(&private) {
                 tracing::warn!(%error, "daemon.json could not be removed");
             }
         })
@@ -263,22 +263,22 @@ fn site(choice: PageChoice, context: Arc<ApiContext>, access: Arc<Access>) -> Si
 /// Binds the page's port, and reads who may come in.
 async fn open_page(
     choice: PageChoice,
-    state_dir: &Path,
+    private: &Path,
 ) -> Result<Option<(Port, Arc<Access>)>, CliError> {
     let wanted = match choice {
         PageChoice::Without => return Ok(None),
         PageChoice::AnyPort | PageChoice::Demo(_) => None,
         PageChoice::Port(port) => Some(port),
     };
-    let bound = Port::bind(wanted, access::last_port(state_dir)).await;
+    let bound = Port::bind(wanted, access::last_port(private)).await;
     let port = bound.map_err(|error| match wanted {
         Some(port) => CliError::refused(format!("the page cannot use port {port}: {error}"))
             .hint("take any free port: swarm start")
             .hint("start without the page: swarm start --no-web"),
         None => CliError::io("open a port for the page", &error),
     })?;
-    let access = Access::open(state_dir, port.number())
-        .map_err(|error| CliError::io("write .swarm/state/web.json", &error))?;
+    let access = Access::open(private, port.number())
+        .map_err(|error| CliError::io("write web.json", &error))?;
     Ok(Some((port, Arc::new(access))))
 }
 

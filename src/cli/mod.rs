@@ -87,7 +87,13 @@ fn execute(verb: Verb, global: Global, output: Output) -> u8 {
 
 /// Runs the command, reports a failure, and returns the exit code.
 fn finish(verb: Verb, context: &mut Context) -> u8 {
-    let done = bring_back_log(context)
+    // Whoever sets a repository up says whether the log that was there goes on.
+    let brought_back = if matches!(verb, Verb::Init(_)) {
+        Ok(())
+    } else {
+        bring_back_log(context)
+    };
+    let done = brought_back
         .and_then(|()| commands::run(verb, context))
         .and_then(|()| context.output.flush());
     let Err(error) = done else {
@@ -112,8 +118,8 @@ fn bring_back_log(context: &mut Context) -> Result<(), CliError> {
     let restored = names.map_or(Ok(false), |names| names.restore());
     if restored? {
         context.output.note(
-            "the event log was gone from .swarm/state, as after `git clean -fdx`; swarm put it \
-            back",
+            "the event log in .swarm/state was gone or an older copy, as after `git clean -fdx` or \
+            a restored backup; swarm put it back",
         );
     }
     Ok(())

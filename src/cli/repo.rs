@@ -1,7 +1,7 @@
 //! Finds the repository that a command works on.
 //!
 //! Invariant: the root is canonical and contains a `.swarm` directory. Neither `.swarm` nor a
-//! folder in it that swarm writes to is a symbolic link. The root is never one of our own
+//! folder in it or in the git directory that swarm writes to is a symbolic link. The root is never one of our own
 //! worktrees: their checked-out `.swarm` is not the state.
 
 use std::fs;
@@ -14,10 +14,9 @@ use crate::daemon::Paths;
 pub const FOLDER: &str = ".swarm";
 
 /// The folders below `.swarm` that swarm writes to.
-const WRITTEN: [&str; 9] = [
+const WRITTEN: [&str; 8] = [
     "state",
     "state/memory",
-    "runs",
     "worktrees",
     "checkpoints",
     "provenance",
@@ -30,6 +29,7 @@ const WRITTEN: [&str; 9] = [
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repo {
     root: PathBuf,
+    paths: Paths,
 }
 
 impl Repo {
@@ -44,13 +44,14 @@ impl Repo {
             root = main;
         }
         check_folder(&root)?;
-        refuse_links(&root.join(FOLDER))?;
-        Ok(Self { root })
+        let paths = Paths::new(&root);
+        refuse_links(&paths)?;
+        Ok(Self { root, paths })
     }
 
     /// Its paths, for work without a daemon.
     pub fn paths(&self) -> Paths {
-        Paths::new(&self.root)
+        self.paths.clone()
     }
 
     /// The repository's root, canonical.
@@ -73,9 +74,14 @@ impl Repo {
         self.folder().join("logs")
     }
 
-    /// `.swarm/runs`.
+    /// `<git common directory>/swarm`.
+    pub fn private(&self) -> PathBuf {
+        self.paths.private.clone()
+    }
+
+    /// `<git common directory>/swarm/runs`.
     pub fn runs(&self) -> PathBuf {
-        self.folder().join("runs")
+        self.paths.runs.clone()
     }
 }
 
@@ -155,10 +161,15 @@ fn check_folder(root: &Path) -> Result<(), CliError> {
 }
 
 /// Through a link, swarm would write and remove files that are not its own.
-fn refuse_links(folder: &Path) -> Result<(), CliError> {
+fn refuse_links(paths: &Paths) -> Result<(), CliError> {
     let is_link = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink());
-    let mut written = WRITTEN.iter().map(|name| folder.join(name));
-    let Some(link) = written.find(is_link) else {
+    let written = WRITTEN.iter().map(|name| paths.swarm.join(name));
+    let private = [
+        paths.private.clone(),
+        paths.runs.clone(),
+        paths.private.join("log"),
+    ];
+    let Some(link) = written.chain(private).find(is_link) else {
         return Ok(());
     };
     Err(CliError::refused(format!(
@@ -245,6 +256,18 @@ mod tests {
             let error = Repo::find(&root).unwrap_err();
             assert!(error.message.contains("symbolic link"), "{name}: {error}");
             assert!(error.hints[0].contains(name), "{name}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_link_in_place_of_a_folder_in_the_git_directory_is_refused() {
+        for name in ["", "runs", "log"] {
+            let (dir, root) = repo();
+            let link = root.join(".git/swarm").join(name);
+            mkdir(link.parent().unwrap());
+            std::os::unix::fs::symlink(dir.path(), &link).unwrap();
+            let error = Repo::find(&root).unwrap_err();
+            assert!(error.message.contains("symbolic link"), "{name}: {error}");
         }
     }
 

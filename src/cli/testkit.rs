@@ -15,13 +15,13 @@ use crate::domain::event::{
     IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationJudged, IterationStarted,
     Learned, LostEvents, MachineSlept, Mark, MergeApproved, MergeBuilt, MergeConflicted,
     MergeMoved, MergeQueued, MergeRejected, MergeReleased, MergeReturned, MessageQueued, ModeSet,
-    NeedArose, NeedSettled, NightBegan, NightEnded, NoticeDelivered, NoticeFailed, PauseLifted,
-    PauseSet, PhaseChanged, RedirectUndone, RepairWay, ResolverFailed, RollbackAbandoned,
-    RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted,
-    SettingsLoaded, SetupPassed, SetupStarted, SignalSeen, StateRepaired, StateRestored,
-    TargetRewritten, TargetSeen, TargetSettled, TaskSet, UndoRecorded, VerifyDoubted, VerifyPassed,
-    VerifyReady, VerifyStarted, WarningCleared, WarningRaised, WorkRescued, WorkSaved,
-    WorktreeReady,
+    NeedArose, NeedSettled, NightBegan, NightEnded, NoticeDelivered, NoticeFailed, NumbersRaised,
+    PauseLifted, PauseSet, PhaseChanged, RedirectUndone, RepairWay, ResolverFailed,
+    RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited,
+    RunEnded, RunStarted, SettingsLoaded, SetupPassed, SetupStarted, SignalSeen, StateRepaired,
+    StateRestored, TargetRewritten, TargetSeen, TargetSettled, TaskSet, UndoRecorded,
+    VerifyDoubted, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared, WarningRaised,
+    WorkRescued, WorkSaved, WorktreeReady,
 };
 use crate::domain::evolve::evolve;
 use crate::domain::hook::HookName;
@@ -213,6 +213,15 @@ fn swarm_events() -> Vec<Event> {
             owes_hooks: true,
             counters: None,
             host: None,
+        }),
+        Event::NumbersRaised(NumbersRaised {
+            counters: Counters {
+                ideas: 2,
+                agents: 3,
+                runs: 4,
+                effects: 5,
+                ..Counters::default()
+            },
         }),
         Event::PhaseChanged(PhaseChanged {
             phase: SwarmPhase::Running,

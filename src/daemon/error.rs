@@ -54,7 +54,7 @@ pub enum DaemonError {
     GitProgramsNew(String),
     /// The list of accepted git programs cannot be read.
     #[error(
-        ".swarm/state/git-programs.json, which lists the git settings you accepted, cannot be \
+        ".git/swarm/git-programs.json, which lists the git settings you accepted, cannot be \
         read: {0}"
     )]
     GitProgramsUnreadable(String),

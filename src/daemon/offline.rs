@@ -3,11 +3,14 @@
 //! Invariant: a change takes the lock and goes through the same rules into the same log. It starts
 //! no driver: the next daemon acts on the events.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::actor::clock::Clock;
 use super::actor::handle::{Accepted, Journaled};
 use super::checkpoints::list::{self, Preview};
+use super::checkpoints::work_refs;
 use super::effects::context::target_in;
 use super::error::DaemonError;
 use super::files::config_loader::Loader;
@@ -16,12 +19,13 @@ use super::files::store::{self, Store};
 use super::files::{exports, settings};
 use super::hooks;
 use super::repair::lost_end::MadeBefore;
+use super::repair::numbers;
 use super::review::{self, Wanted};
 use crate::crash;
 use crate::domain::command::Command;
 use crate::domain::decide::{self, Decided};
 use crate::domain::effect::Purpose;
-use crate::domain::event::Event;
+use crate::domain::event::{Event, NumbersRaised};
 use crate::domain::evolve::evolve;
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId};
 use crate::domain::request::Request;
@@ -95,6 +99,14 @@ pub fn sound_checkpoints(paths: &Paths) -> Result<list::Soundness, DaemonError> 
     list::soundness(&repo, paths, &read(paths)?)
 }
 
+/// Puts deleted references to the work in checkpoints back, as far as git still has it.
+///
+/// # Errors
+/// The log is damaged; git failed.
+pub fn put_back_work(paths: &Paths) -> Result<BTreeSet<String>, DaemonError> {
+    work_refs::put_back(&Repo::open(&paths.root)?, &read(paths)?)
+}
+
 /// What a rollback to this checkpoint would change.
 ///
 /// # Errors
@@ -145,6 +157,9 @@ pub(super) fn execute_after(
     let (now, _) = Clock::after(store.state.swarm.last_event_at).now();
     let before = store.state.seq;
     let mut events = load_settings(paths, &mut store.state, now)?;
+    if before == 0 {
+        continue_numbers(paths, &mut store.state, &mut events, now);
+    }
     require_unmoved(paths, &store.state, &request.command)?;
     let own = events.len();
     match decide::request(&store.state, request, now)? {
@@ -168,6 +183,15 @@ pub(super) fn execute_after(
         events: events.split_off(own),
         before: None,
     })
+}
+
+/// Lets the numbers of a new log go on after those of an earlier swarm in this repository.
+fn continue_numbers(paths: &Paths, state: &mut State, events: &mut Vec<Event>, now: Timestamp) {
+    let target = state.settings.as_deref().map(|now| now.target.clone());
+    if let Some(counters) = numbers::of_earlier(paths, target.as_deref()) {
+        let raised = Event::NumbersRaised(NumbersRaised { counters });
+        fold(state, events, vec![raised], now);
+    }
 }
 
 /// Folds today's settings into a state, as a start does: rules need the configured profiles and

@@ -19,6 +19,7 @@ use super::exec::config_guard::{Guard, Setting};
 use super::exec::running::Running;
 use super::objects::names::branch_ref;
 use crate::domain::time::Timestamp;
+use crate::plain_file;
 
 /// Options of [`Repo::open_with`].
 #[derive(Debug, Clone)]
@@ -92,7 +93,7 @@ impl Repo {
         let (root, common) = find(dir)?;
         refuse_links(&root)?;
         let own = common.join("swarm");
-        fs::create_dir_all(&own).at("make", &own)?;
+        plain_file::make_folder(&own).at("make", &own)?;
         let running = ensure_file(&own.join("running"), "")?;
         ensure_file(&own.join("libgit2.config"), DURABLE)?;
         let host = Host {

@@ -100,6 +100,7 @@ fn of_kind(event: &Event) -> Touched {
             Touched::STATUS | Touched::NEEDS | Touched::TIMELINE | Touched::AGENTS
         }
         Event::DaemonStarted(_)
+        | Event::NumbersRaised(_)
         | Event::RolledBack(_)
         | Event::StateRepaired(_)
         | Event::StateRestored(_)

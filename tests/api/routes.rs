@@ -138,7 +138,7 @@ async fn what_is_over_is_cleaned_and_a_failure_is_told() {
     }
     let misspelt = refused(client.post("clean", &json!({"dryrun": true})).await);
     assert_eq!(misspelt.0, 400);
-    *world.levers.clean.lock().unwrap() = Some("cannot list .swarm/runs: no such thing".into());
+    *world.levers.clean.lock().unwrap() = Some("cannot list .git/swarm/runs: no such thing".into());
     let (status, code, message) = refused(client.post("clean", &json!({})).await);
     assert_eq!((status, code.as_str()), (500, "CLEAN_FAILED"));
     assert!(message.contains("cannot list"), "{message}");

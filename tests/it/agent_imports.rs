@@ -59,7 +59,7 @@ fn put(sandbox: &Sandbox, document: &Value) -> String {
 
 /// The prompts of an agent's iterations, oldest first.
 fn prompts(sandbox: &Sandbox, agent: &str) -> Vec<String> {
-    let runs = fs::read_dir(sandbox.dot_swarm("runs")).unwrap();
+    let runs = fs::read_dir(sandbox.private("runs")).unwrap();
     let is_iteration = |name: &str| name.contains(&format!("-{agent}-i"));
     let mut found: Vec<PathBuf> = runs
         .map(|run| run.unwrap().path())

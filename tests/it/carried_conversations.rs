@@ -117,7 +117,7 @@ fn conversations(sandbox: &Sandbox) -> Vec<(String, Vec<String>)> {
 
 /// What the runs of iterations were told, oldest first.
 fn prompts(sandbox: &Sandbox) -> Vec<String> {
-    let runs = fs::read_dir(sandbox.dot_swarm("runs")).unwrap();
+    let runs = fs::read_dir(sandbox.private("runs")).unwrap();
     let mut runs: Vec<PathBuf> = runs.map(|run| run.unwrap().path()).collect();
     runs.retain(|run| run.join("agent.json").exists());
     runs.sort();

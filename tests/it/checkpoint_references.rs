@@ -283,6 +283,40 @@ fn killed_at_any_deletion_a_checkpoint_is_gone_after_the_next_start() {
     }
 }
 
+#[test]
+fn a_deleted_reference_to_kept_work_is_told_at_once_and_put_back() {
+    let sandbox = Sandbox::ready();
+    sandbox.idea("write a.txt x; hold it; say COMPLETE");
+    let daemon = sandbox.start();
+    sandbox.wait_held("it");
+    sandbox.swarm(&["checkpoint", "create", "one"]).ok();
+    daemon.stop();
+    drop(daemon);
+    let work = "refs/swarm/checkpoint-work/one/ed-001";
+    let commit = sandbox.head(work);
+    sandbox.git(&["update-ref", "-d", work]);
+    for asked in [
+        &["checkpoint", "list"][..],
+        &["checkpoint", "show", "one"],
+        &["doctor"],
+    ] {
+        let said = sandbox.swarm(asked);
+        for words in [work, "swarm doctor --fix"] {
+            assert!(said.stdout.contains(words), "{said}");
+        }
+    }
+    let rollback = ["rollback", "one", "--yes"];
+    sandbox
+        .swarm(&rollback)
+        .refused(1, &[work, "swarm doctor --fix"]);
+    let fixed = sandbox.swarm(&["doctor", "--fix"]);
+    assert!(fixed.stdout.contains(work), "{fixed}");
+    assert_eq!(sandbox.head(work), commit);
+    let list = sandbox.swarm(&["checkpoint", "list"]);
+    assert!(!list.ok().contains(work), "{list}");
+    sandbox.swarm(&rollback).ok();
+}
+
 /// What is left of the old one proves no loss of the new one's log, and its commits stay.
 #[test]
 fn a_new_swarm_begins_where_an_earlier_one_had_checkpoints() {

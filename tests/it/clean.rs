@@ -18,7 +18,7 @@ fn landed() -> Sandbox {
     sandbox.idea("write a.txt x; say COMPLETE");
     sandbox.idea("write b.txt x; say COMPLETE");
     assert_eq!(sandbox.run_until_idle(), 0);
-    assert_eq!(names(&sandbox, "runs").len(), 6);
+    assert_eq!(run_names(&sandbox).len(), 6);
     sandbox
 }
 
@@ -28,9 +28,15 @@ fn at_once(sandbox: &Sandbox) {
 }
 
 fn names(sandbox: &Sandbox, folder: &str) -> BTreeSet<String> {
-    let entries = fs::read_dir(sandbox.dot_swarm(folder))
-        .into_iter()
-        .flatten();
+    names_in(&sandbox.dot_swarm(folder))
+}
+
+fn run_names(sandbox: &Sandbox) -> BTreeSet<String> {
+    names_in(&sandbox.private("runs"))
+}
+
+fn names_in(folder: &Path) -> BTreeSet<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten();
     let name = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name();
     entries
         .map(|entry| name(entry).into_string().unwrap())
@@ -125,7 +131,7 @@ fn a_dry_run_changes_nothing_and_the_clean_after_it_does_what_it_said() {
     let state = names(&sandbox, "state");
     assert!(state.contains("restored-2020-01-01.json"), "{state:?}");
     assert!(state.contains("snapshot.json"), "{state:?}");
-    assert_eq!(names(&sandbox, "runs"), BTreeSet::new());
+    assert_eq!(run_names(&sandbox), BTreeSet::new());
     let again = clean(&sandbox);
     assert_eq!(
         (&again["removed"], &again["bytes"]),
@@ -138,7 +144,7 @@ fn a_dry_run_changes_nothing_and_the_clean_after_it_does_what_it_said() {
 }
 
 fn set_end(sandbox: &Sandbox, run: &str, at: &str) {
-    let path = sandbox.dot_swarm("runs").join(run).join("exit.json");
+    let path = sandbox.private("runs").join(run).join("exit.json");
     let mut record: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
     record["endedAt"] = json!(at);
     fs::write(&path, record.to_string()).unwrap();
@@ -147,7 +153,7 @@ fn set_end(sandbox: &Sandbox, run: &str, at: &str) {
 #[test]
 fn the_age_of_a_run_is_its_attempts_and_its_records_never_a_files() {
     let sandbox = landed();
-    let runs = names(&sandbox, "runs");
+    let runs = run_names(&sandbox);
     let named = |part: &str| {
         runs.iter()
             .find(|name| name.contains(part))
@@ -162,7 +168,7 @@ fn the_age_of_a_run_is_its_attempts_and_its_records_never_a_files() {
     // Of a check of the merged tree the state remembers nothing: its record counts.
     set_end(&sandbox, &check, long_ago);
     let report = clean(&sandbox);
-    let gone = format!(".swarm/runs/{check}");
+    let gone = format!(".git/swarm/runs/{check}");
     assert_eq!(removed(&report, "run"), of(&[&gone]));
     assert_eq!(report["kept"]["runs"], json!({"young": 5}));
     // A record from the future, and one that cannot be read, keep theirs.
@@ -170,7 +176,7 @@ fn the_age_of_a_run_is_its_attempts_and_its_records_never_a_files() {
     set_end(&sandbox, &iteration, "2999-01-01T00:00:00.000Z");
     fs::write(
         sandbox
-            .dot_swarm("runs")
+            .private("runs")
             .join(named("-ed-002-i"))
             .join("exit.json"),
         "{",
@@ -185,7 +191,7 @@ fn the_age_of_a_run_is_its_attempts_and_its_records_never_a_files() {
 fn runs_that_anybody_needs_stay_beside_a_daemon_and_without_one() {
     let sandbox = landed();
     at_once(&sandbox);
-    let before: BTreeSet<String> = names(&sandbox, "runs");
+    let before: BTreeSet<String> = run_names(&sandbox);
     sandbox.idea("if attempt 1; then hold it; fi; say COMPLETE");
     sandbox.idea("echo not yet; say BLOCKED:later");
     let daemon = sandbox.start();
@@ -199,12 +205,12 @@ fn runs_that_anybody_needs_stay_beside_a_daemon_and_without_one() {
     });
     // What was over went by itself, after the start.
     sandbox.wait_for("old runs to be removed", || {
-        names(&sandbox, "runs").is_disjoint(&before).then_some(())
+        run_names(&sandbox).is_disjoint(&before).then_some(())
     });
     litter(&sandbox);
-    let needed = names(&sandbox, "runs");
+    let needed = run_names(&sandbox);
     let report = clean(&sandbox);
-    assert_eq!(names(&sandbox, "runs"), needed);
+    assert_eq!(run_names(&sandbox), needed);
     let kept = &report["kept"];
     assert_eq!(kept["runs"], json!({"inUse": 1, "unfinished": 1}));
     assert_eq!(removed(&report, "copy"), of(&OLD_COPIES));
@@ -221,7 +227,7 @@ fn runs_that_anybody_needs_stay_beside_a_daemon_and_without_one() {
     drop(daemon);
     let report = clean(&sandbox);
     assert_eq!(report["kept"]["runs"], json!({"inUse": 1, "unfinished": 1}));
-    assert_eq!(names(&sandbox, "runs"), needed);
+    assert_eq!(run_names(&sandbox), needed);
     sandbox.release("it");
     let daemon = sandbox.start();
     sandbox.wait_idea("idea-003", "done");
@@ -229,7 +235,7 @@ fn runs_that_anybody_needs_stay_beside_a_daemon_and_without_one() {
     sandbox.swarm(&["idea", "cancel", "idea-004"]).ok();
     sandbox.wait_for("the runs of what is over to go", || {
         clean(&sandbox);
-        names(&sandbox, "runs").is_disjoint(&needed).then_some(())
+        run_names(&sandbox).is_disjoint(&needed).then_some(())
     });
     // Its output is gone, and it says nothing wrong.
     sandbox.swarm(&["agent", "logs", "ed-001"]).ok();
@@ -241,11 +247,11 @@ fn runs_that_anybody_needs_stay_beside_a_daemon_and_without_one() {
 fn the_daemon_removes_old_runs_at_its_start_and_journals_nothing_of_it() {
     let sandbox = landed();
     litter(&sandbox);
-    fs::create_dir(sandbox.dot_swarm("runs/.trash-r0001-ed-001-i1")).unwrap();
+    fs::create_dir(sandbox.private("runs/.trash-r0001-ed-001-i1")).unwrap();
     at_once(&sandbox);
     let daemon = sandbox.start();
     sandbox.wait_for("old runs to be removed", || {
-        names(&sandbox, "runs").is_empty().then_some(())
+        run_names(&sandbox).is_empty().then_some(())
     });
     let diary = sandbox.wait_for("a line about it", || {
         let diary = fs::read_to_string(sandbox.dot_swarm("logs/daemon.jsonl")).unwrap();
@@ -297,10 +303,10 @@ fn killed_anywhere_the_next_one_finishes_it() {
         at_once(&sandbox);
         litter(&sandbox);
         killed_at(&sandbox, point);
-        assert_whole(&sandbox.dot_swarm("runs"));
+        assert_whole(&sandbox.private("runs"));
         let report = clean(&sandbox);
         assert_eq!(report["failed"], Value::Null, "{point}");
-        assert_eq!(names(&sandbox, "runs"), BTreeSet::new(), "{point}");
+        assert_eq!(run_names(&sandbox), BTreeSet::new(), "{point}");
         let state = names(&sandbox, "state");
         let left = state.iter().filter(|name| {
             name.starts_with(".trash-") || name.contains("-2020-") && !name.starts_with("restored")
@@ -320,7 +326,7 @@ fn killed_anywhere_the_next_one_finishes_it() {
 #[test]
 fn what_cannot_be_trusted_is_left_alone() {
     let sandbox = landed();
-    let runs = Fingerprint::of(&sandbox.dot_swarm("runs"));
+    let runs = Fingerprint::of(&sandbox.private("runs"));
     sandbox.configure(&json!({"retention": {"runsDays": -1}}));
     sandbox
         .swarm(&["clean"])
@@ -333,12 +339,12 @@ fn what_cannot_be_trusted_is_left_alone() {
     fs::write(&path, log.replacen("ideaAdded", "ideaAddee", 1)).unwrap();
     sandbox.swarm(&["clean"]).refused(75, &["doctor"]);
     fs::write(&path, log).unwrap();
-    runs.assert_same(&Fingerprint::of(&sandbox.dot_swarm("runs")), "swarm clean");
-    fs::write(sandbox.dot_swarm("runs/notes.txt"), "a person's").unwrap();
-    fs::create_dir(sandbox.dot_swarm("runs/r0099-ed-001-i1")).unwrap();
+    runs.assert_same(&Fingerprint::of(&sandbox.private("runs")), "swarm clean");
+    fs::write(sandbox.private("runs/notes.txt"), "a person's").unwrap();
+    fs::create_dir(sandbox.private("runs/r0099-ed-001-i1")).unwrap();
     let report = clean(&sandbox);
     assert_eq!(report["kept"]["runs"], json!({"unknown": 2}));
-    assert_eq!(names(&sandbox, "runs").len(), 2);
+    assert_eq!(run_names(&sandbox).len(), 2);
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn a_medium_conflict_is_resolved_by_an_agent_and_checked() {
     );
     let run = sandbox.notes("runs").pop().unwrap();
     let prompt = sandbox
-        .dot_swarm("runs")
+        .private("runs")
         .join(run.split(' ').nth(4).unwrap())
         .join("prompt.md");
     let prompt = fs::read_to_string(prompt).unwrap();

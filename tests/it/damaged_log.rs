@@ -279,7 +279,8 @@ fn after_a_state_from_an_older_backup_new_ideas_get_agents_of_their_own() {
     sandbox.idea("write b.txt x; say COMPLETE");
     sandbox.idea("write c.txt x; say BLOCKED: no key");
     assert_eq!(sandbox.run_until_idle(), 5);
-    fs::remove_dir_all(&state).unwrap();
+    // As on a machine that has nothing but the backup.
+    sandbox.lose_state();
     copy(&backup, &state);
     let new = sandbox.idea("note worked; write d.txt x; say COMPLETE");
     assert_eq!(sandbox.run_until_idle(), 0);
@@ -299,13 +300,8 @@ fn a_new_log_beside_kept_work_of_an_older_one_does_not_take_that_work_over() {
     sandbox.idea("write a.txt old; commit; say BLOCKED: no key");
     assert_eq!(sandbox.run_until_idle(), 5);
     let kept = sandbox.git(&["rev-parse", "agent/ed-001/idea-001"]);
-    sandbox.git(&[
-        "clean",
-        "-fdxq",
-        ".swarm/state",
-        ".swarm/runs",
-        ".swarm/ideas.jsonl",
-    ]);
+    sandbox.git(&["clean", "-fdxq", ".swarm/state", ".swarm/ideas.jsonl"]);
+    fs::remove_dir_all(sandbox.private("runs")).unwrap();
     sandbox.lose_second_names();
     let new = sandbox.idea("note worked; write b.txt x; say COMPLETE");
     let ran = sandbox.swarm(&["start", "--until-idle"]);

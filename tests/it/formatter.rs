@@ -11,7 +11,7 @@ use crate::harness::Sandbox;
 use crate::harness::required_tools::are_missing;
 
 /// Prettier: `SWARM_PRETTIER`, else installed now.
-fn prettier() -> PathBuf {
+pub fn prettier() -> PathBuf {
     std::env::var_os("SWARM_PRETTIER").map_or_else(installed, PathBuf::from)
 }
 

@@ -59,7 +59,7 @@ fn each_attempt_tells_what_happened_and_names_its_output() {
         "test ! -f bad.txt",
         "this way",
         "landed as",
-        ".swarm/runs/",
+        ".git/swarm/runs/",
         "Next",
         "git show ",
     ] {

@@ -31,7 +31,7 @@ fn ends(sandbox: &Sandbox, agent: &str) -> Vec<String> {
 fn prompts(sandbox: &Sandbox) -> Vec<String> {
     let runs = sandbox.notes("runs");
     let runs = runs.iter().map(|run| run.split(' ').nth(4).unwrap());
-    let path = |run| sandbox.dot_swarm("runs").join(run).join("prompt.md");
+    let path = |run| sandbox.private("runs").join(run).join("prompt.md");
     runs.map(|run| fs::read_to_string(path(run)).unwrap())
         .collect()
 }

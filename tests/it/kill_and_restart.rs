@@ -108,7 +108,7 @@ fn agents_whose_run_directories_were_deleted_do_not_run_twice() {
     drop(daemon);
     let warnings = sandbox.status()["warnings"].to_string();
     assert!(warnings.contains("(ed-001 on idea-001)"), "{warnings}");
-    fs::remove_dir_all(sandbox.dot_swarm("runs")).unwrap();
+    fs::remove_dir_all(sandbox.private("runs")).unwrap();
     let warnings = sandbox.warnings();
     let kinds: Vec<&Value> = warnings.iter().map(|warning| &warning["kind"]).collect();
     assert_eq!(kinds, ["daemon"], "{warnings:?}");
@@ -345,9 +345,7 @@ fn second_attempt(sandbox: &Sandbox, iteration: &str) -> (String, Value) {
             words[2..4] == ["2", iteration]
         })
         .unwrap();
-    let folder = sandbox
-        .dot_swarm("runs")
-        .join(run.split(' ').nth(4).unwrap());
+    let folder = sandbox.private("runs").join(run.split(' ').nth(4).unwrap());
     let prompt = fs::read_to_string(folder.join("prompt.md")).unwrap();
     let recovery = fs::read(folder.join("recovery.json")).unwrap();
     (prompt, serde_json::from_slice(&recovery).unwrap())

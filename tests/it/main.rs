@@ -85,6 +85,7 @@ mod slots;
 mod speaking;
 mod stable_paths;
 mod steering;
+mod storm;
 mod stuck;
 mod submodules;
 mod synthesis;

@@ -37,7 +37,7 @@ fn held(sandbox: &Sandbox, pid: i32) -> Held {
         let name = entry.as_ref().unwrap().file_name();
         !name.to_string_lossy().starts_with('.')
     });
-    let runs = fs::read_dir(sandbox.dot_swarm("runs")).unwrap();
+    let runs = fs::read_dir(sandbox.private("runs")).unwrap();
     Held {
         descriptors: entries(&format!("/proc/{pid}/fd")),
         threads: entries(&format!("/proc/{pid}/task")),
@@ -69,7 +69,7 @@ fn batch(sandbox: &Sandbox, number: u64) {
     sandbox.wait_for("no run to be left", || {
         let (status, answer) = sandbox.post("clean", &json!({})).unwrap();
         assert!(status < 300, "{answer}");
-        let left = fs::read_dir(sandbox.dot_swarm("runs")).unwrap().count();
+        let left = fs::read_dir(sandbox.private("runs")).unwrap().count();
         (left == 0).then_some(())
     });
 }

@@ -361,7 +361,7 @@ fn work_that_fails_only_together_with_others_goes_back_to_its_agent() {
     assert_eq!(sandbox.logged("mergeReturned").len(), 1);
     let run = sandbox.notes("runs").pop().unwrap();
     let prompt = sandbox
-        .dot_swarm("runs")
+        .private("runs")
         .join(run.split(' ').nth(4).unwrap())
         .join("prompt.md");
     let prompt = fs::read_to_string(prompt).unwrap();

@@ -307,12 +307,15 @@ fn the_recorded_prompt_is_what_a_restored_agent_starts_with() {
     clone.release("work");
     assert_eq!(clone.run_until_idle(), 0);
     let run = clone.logged("iterationStarted").last().unwrap().data["run"].clone();
-    let told = clone.read(&format!(".swarm/runs/{}/prompt.md", run.as_str().unwrap()));
+    let told = clone.read(&format!(
+        ".git/swarm/runs/{}/prompt.md",
+        run.as_str().unwrap()
+    ));
     let recorded = source.logged("iterationStarted");
     let recorded = recorded.last().unwrap().data["run"].as_str().unwrap();
     assert_eq!(
         told,
-        source.read(&format!(".swarm/runs/{recorded}/prompt.md"))
+        source.read(&format!(".git/swarm/runs/{recorded}/prompt.md"))
     );
 }
 

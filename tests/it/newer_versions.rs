@@ -77,7 +77,7 @@ fn a_run_under_way_with_records_of_a_newer_format() {
     let daemon = sandbox.start();
     sandbox.wait_held("here");
     daemon.kill();
-    let runs: Vec<_> = fs::read_dir(sandbox.dot_swarm("runs"))
+    let runs: Vec<_> = fs::read_dir(sandbox.private("runs"))
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .collect();

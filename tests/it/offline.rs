@@ -217,12 +217,11 @@ fn what_is_no_file_in_the_state_directory_is_not_waited_for() {
     let sandbox = Sandbox::ready();
     sandbox.idea("write a.txt x; say COMPLETE");
     assert_eq!(sandbox.run_until_idle(), 0);
-    let state = sandbox.dot_swarm("state");
-    for name in ["daemon.json", "snapshot.prev.json"] {
-        let path = state.join(name);
+    let snapshot = sandbox.dot_swarm("state/snapshot.prev.json");
+    for path in [sandbox.private("daemon.json"), snapshot] {
         let line = format!("rm -f '{0}' && mkfifo '{0}'", path.display());
         sandbox.shell(&line).ok();
-        assert_eq!(sandbox.ideas().len(), 1, "{name}");
+        assert_eq!(sandbox.ideas().len(), 1, "{}", path.display());
         sandbox.swarm(&["doctor"]);
         std::fs::remove_file(&path).unwrap();
     }
@@ -231,7 +230,7 @@ fn what_is_no_file_in_the_state_directory_is_not_waited_for() {
 #[test]
 fn whether_a_daemon_runs_is_known_where_its_file_cannot_be_read() {
     let sandbox = Sandbox::ready();
-    let file = sandbox.dot_swarm("state/daemon.json");
+    let file = sandbox.private("daemon.json");
     let daemon = sandbox.start();
     let whole = std::fs::read(&file).unwrap();
     std::fs::write(&file, "").unwrap();

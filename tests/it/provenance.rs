@@ -279,7 +279,7 @@ fn an_iteration_whose_run_is_gone_has_no_record_and_says_why() {
     daemon.stop();
     drop(daemon);
     fs::remove_file(&in_the_way).unwrap();
-    let runs = sandbox.dot_swarm("runs");
+    let runs = sandbox.private("runs");
     fs::rename(&runs, sandbox.path("moved-away")).unwrap();
     fs::create_dir(&runs).unwrap();
     assert_eq!(sandbox.run_until_idle(), 0);

@@ -209,7 +209,7 @@ fn a_run_that_fails_or_is_stopped_has_no_verdict_and_is_not_repeated() {
     let doing = format!("[ ! -e $OUT/fail ] || exit 3; [ ! -e $OUT/again ] || hold it; {DOING}");
     let daemon = landed(&sandbox, &doing);
     put(&sandbox, "fail");
-    replay(&sandbox, &["--yes"]).refused(1, &["no verdict: exit code 3", ".swarm/runs/"]);
+    replay(&sandbox, &["--yes"]).refused(1, &["no verdict: exit code 3", ".git/swarm/runs/"]);
     fs::remove_file(sandbox.path("out/fail")).unwrap();
     put(&sandbox, "again");
     let run = recorded_run(&sandbox);

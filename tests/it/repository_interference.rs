@@ -89,7 +89,7 @@ fn what_git_may_run_is_remembered_over_restarts() {
     // The agent's part comes after every git of ours: nothing of this daemon's can see it.
     sandbox.idea("write .gitattributes '* filter=evil'; say COMPLETE");
     assert_eq!(sandbox.run_until_idle(), 0);
-    assert!(sandbox.dot_swarm("state/git-programs.json").exists());
+    assert!(sandbox.private("git-programs.json").exists());
     sandbox.git(&["config", "filter.evil.clean", &trap]);
     let id = sandbox.idea("write a.txt x; say COMPLETE");
     for _ in 0..2 {
@@ -122,7 +122,7 @@ fn a_damaged_record_of_what_git_may_run_is_not_guessed_over() {
     sandbox.git(&["config", "filter.own.clean", "cat"]);
     assert_eq!(sandbox.run_until_idle(), 0);
     for damage in ["", "{}", "[\"x\"]", "{\"version\":2,\"programs\":[]}"] {
-        std::fs::write(sandbox.dot_swarm("state/git-programs.json"), damage).unwrap();
+        std::fs::write(sandbox.private("git-programs.json"), damage).unwrap();
         sandbox
             .swarm(&["start", "--until-idle"])
             .refused(1, &["git-programs.json", "swarm config trust-git"]);

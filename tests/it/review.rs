@@ -63,7 +63,7 @@ fn still_in_review(sandbox: &Sandbox, daemon: &Daemon<'_>) {
 fn last_prompt(sandbox: &Sandbox) -> String {
     let run = sandbox.notes("runs").pop().unwrap();
     let run = run.split(' ').nth(4).unwrap().to_owned();
-    fs::read_to_string(sandbox.dot_swarm("runs").join(run).join("prompt.md")).unwrap()
+    fs::read_to_string(sandbox.private("runs").join(run).join("prompt.md")).unwrap()
 }
 
 /// The command that begins so, of those that a person is told to type.

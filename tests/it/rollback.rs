@@ -126,7 +126,7 @@ fn prompt(sandbox: &Sandbox, idea: &str, attempt: usize) -> String {
         .map(|run| run.split(' ').collect::<Vec<_>>())
         .find(|run| run[0] == idea && run[2] == attempt.to_string())
         .unwrap_or_else(|| panic!("{idea} {attempt}: {runs:#?}"));
-    fs::read_to_string(sandbox.dot_swarm("runs").join(run[4]).join("prompt.md")).unwrap()
+    fs::read_to_string(sandbox.private("runs").join(run[4]).join("prompt.md")).unwrap()
 }
 
 fn assert_recovered(sandbox: &Sandbox, idea: &str, attempt: usize) {

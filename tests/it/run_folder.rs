@@ -12,7 +12,7 @@ use crate::harness::Sandbox;
 const CLAUDE: &str = r#"
 case "$*" in *--version*) echo '99.1.2 (Claude Code)'; exit;; esac
 cat > "$OUT/prompt"
-run="$SWARM_REPO/.swarm/runs/$SWARM_RUN_ID"
+run="$SWARM_REPO/.git/swarm/runs/$SWARM_RUN_ID"
 echo "$SWARM_RUN_ID" >> "$OUT/runs"
 used='"usage":{"input_tokens":600,"output_tokens":50}'
 echo '{"type":"system","subtype":"init","session_id":"a-session","model":"m"}'

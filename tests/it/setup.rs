@@ -75,13 +75,7 @@ fn worktrees_and_the_merged_tree_are_set_up_before_they_are_used() {
         .as_str()
         .unwrap()
         .to_owned();
-    assert!(
-        sandbox
-            .dot_swarm("runs")
-            .join(run)
-            .join("exit.json")
-            .exists()
-    );
+    assert!(sandbox.private("runs").join(run).join("exit.json").exists());
     sandbox.assert_log_sound();
 }
 

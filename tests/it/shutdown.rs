@@ -546,7 +546,7 @@ fn a_landing_that_hangs_in_the_persons_checkout_is_cut_off_and_finished_by_the_n
 fn a_client_that_hangs_holds_up_no_end() {
     let sandbox = Sandbox::ready();
     let daemon = sandbox.start();
-    let socket = sandbox.dot_swarm("state/swarm.sock");
+    let socket = sandbox.private("swarm.sock");
     let clients: Vec<UnixStream> = [
         "GET /api/v1/status HTTP/1.1\r\nHost: x",
         "",

@@ -19,7 +19,7 @@ fn order(sandbox: &Sandbox) -> Vec<String> {
 fn last_prompt(sandbox: &Sandbox) -> String {
     let run = sandbox.notes("runs").pop().unwrap();
     let path = sandbox
-        .dot_swarm("runs")
+        .private("runs")
         .join(run.split(' ').nth(4).unwrap())
         .join("prompt.md");
     fs::read_to_string(path).unwrap()
@@ -388,7 +388,7 @@ fn an_agents_process_has_the_environment_of_the_contract() {
         1,
         "standard input is not the prompt"
     );
-    let run = sandbox.dot_swarm("runs").join(value("SWARM_RUN_ID"));
+    let run = sandbox.private("runs").join(value("SWARM_RUN_ID"));
     for name in ["prompt.md", "stdout.log", "stderr.log", "exit.json"] {
         assert!(run.join(name).exists(), "{name}");
     }

@@ -39,7 +39,7 @@ fn wait_over(sandbox: &Sandbox, count: usize) {
 /// The prompt and the folder of a run.
 fn run_folder(sandbox: &Sandbox, at: usize) -> std::path::PathBuf {
     let run = &sandbox.notes("syntheses")[at];
-    sandbox.dot_swarm("runs").join(run)
+    sandbox.private("runs").join(run)
 }
 
 fn fact(sandbox: &Sandbox, key: &str) -> Value {

@@ -117,7 +117,7 @@ fn acknowledged(sandbox: &Sandbox) -> usize {
 }
 
 fn add_and_stop(sandbox: &Sandbox, traced: &mut Traced<'_>) {
-    let announced = sandbox.dot_swarm("state/daemon.json");
+    let announced = sandbox.private("daemon.json");
     wait_unless_ended(sandbox, traced, || announced.exists());
     for _ in 0..2 {
         if traced.ended().is_none() {
@@ -539,19 +539,19 @@ const PINNED: &[&str] = &[
     "conflict|Eio|git-read-tree unlink /lines.txt #2|0",
     "inbox|Cut|git-read-tree unlink /.git/index.lock #1|0",
     "inbox|Enospc|git-read-tree rename /.git/index #1|0",
-    "inbox|Enospc|swarm-start openat /.swarm/runs/.new-r*-ed-001-i1/prompt.md #1|0",
+    "inbox|Enospc|swarm-start openat /.git/swarm/runs/.new-r*-ed-001-i1/prompt.md #1|0",
     "inbox|Kill|git-read-tree rename /.git/index #1|0",
     "land|Cut|swarm-start link /.git/refs/heads/main #1|20",
     "land|Eio|git-add openat /.git/objects/*/tmp_obj_* #1|0",
     "land|Eio|git-worktree write /.git/worktrees/-new-verify/commondir #1|0",
-    "land|Eio|runner fsync /.swarm/runs/r*-ed-001-i1/exit.json.new #1|0",
-    "land|Eio|swarm-__child fsync /.swarm/runs #1|0",
-    "land|Eio|swarm-__child fsync /.swarm/runs/r*-ed-001-i1/started.*.new #1|0",
+    "land|Eio|runner fsync /.git/swarm/runs/r*-ed-001-i1/exit.json.new #1|0",
+    "land|Eio|swarm-__child fsync /.git/swarm/runs #1|0",
+    "land|Eio|swarm-__child fsync /.git/swarm/runs/r*-ed-001-i1/started.*.new #1|0",
     "land|Enospc|swarm-start pwrite64 /.swarm/state/events.jsonl #13|0",
     "land|Kill|swarm-start unlink /.git/refs/heads/agent/ed-001/idea-001.lock #2|0",
     "rotate|Eio|swarm-start unlink /.git/refs/heads/agent/ed-001/idea-001.lock #2|0",
     "stop|Enospc|git-worktree openat /.git/worktrees/-new-w01/HEAD.lock #1|0",
-    "stop|Kill|swarm-__child linkat /.swarm/runs/r*-ed-001-i1/started.json #1|0",
+    "stop|Kill|swarm-__child linkat /.git/swarm/runs/r*-ed-001-i1/started.json #1|0",
 ];
 
 #[test]

@@ -16,7 +16,7 @@ fn prompts(sandbox: &Sandbox, idea: &str) -> Vec<String> {
         .filter(|run| run.starts_with(&format!("{idea} ")));
     let prompt = |run: &String| {
         let id = run.split(' ').nth(4).unwrap();
-        let path = sandbox.dot_swarm("runs").join(id).join("prompt.md");
+        let path = sandbox.private("runs").join(id).join("prompt.md");
         fs::read_to_string(path).unwrap()
     };
     of_idea.map(prompt).collect()

@@ -1,4 +1,4 @@
-//! `state/daemon.json`: how to reach the running daemon.
+//! `<git common directory>/swarm/daemon.json`: how to reach the running daemon.
 //!
 //! Invariant: it is replaced as a whole, so a reader sees the old or the new one. It is only a
 //! hint: the file of a killed daemon names a socket that nobody listens on.
@@ -33,18 +33,18 @@ pub struct DaemonFile {
     /// The address of its web page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub web_url: Option<String>,
-    /// The device and inode of its state directory, so that a copied file is not taken for a
+    /// The device and inode of its private directory, so that a copied file is not taken for a
     /// daemon of the copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<(u64, u64)>,
 }
 
 impl DaemonFile {
-    /// Writes it into the state directory, mode 0600. The caller holds the state lock.
-    pub fn write(&self, state_dir: &Path) -> io::Result<()> {
+    /// Writes it into the private directory, mode 0600. The caller holds the state lock.
+    pub fn write(&self, private: &Path) -> io::Result<()> {
         let json = serde_json::to_vec(self)?;
         // A fixed name is safe under the state lock, and overwrites what a kill left.
-        let new = state_dir.join(NEW);
+        let new = private.join(NEW);
         let mut file = OpenOptions::new()
             .write(true)
             .create(true)
@@ -53,17 +53,17 @@ impl DaemonFile {
             .open(&new)?;
         file.write_all(&json)?;
         file.sync_all()?;
-        fs::rename(&new, state_dir.join(NAME))?;
-        sync_dir(state_dir)
+        fs::rename(&new, private.join(NAME))?;
+        sync_dir(private)
     }
 
     /// Reads it; `None` if no daemon of this directory has left one. Anything but a regular file is
     /// an error, and is not waited for.
-    pub fn read(state_dir: &Path) -> io::Result<Option<Self>> {
-        match plain_file::open(&state_dir.join(NAME)) {
+    pub fn read(private: &Path) -> io::Result<Option<Self>> {
+        match plain_file::open(&private.join(NAME)) {
             Ok(file) => {
                 let file: Self = serde_json::from_reader(BufReader::new(file))?;
-                Ok(file.is_of(state_dir)?.then_some(file))
+                Ok(file.is_of(private)?.then_some(file))
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
@@ -72,8 +72,8 @@ impl DaemonFile {
 
     /// Whether a daemon of this directory wrote it and could answer at its socket. The repository
     /// may have been copied, or renamed and replaced.
-    fn is_of(&self, state_dir: &Path) -> io::Result<bool> {
-        let here = place(state_dir)?;
+    fn is_of(&self, private: &Path) -> io::Result<bool> {
+        let here = place(private)?;
         if self.state.is_some_and(|state| state != here) {
             return Ok(false);
         }
@@ -84,9 +84,9 @@ impl DaemonFile {
     }
 
     /// Removes it, if it exists.
-    pub fn remove(state_dir: &Path) -> io::Result<()> {
-        remove::file_if_there(&state_dir.join(NAME))?;
-        sync_dir(state_dir)
+    pub fn remove(private: &Path) -> io::Result<()> {
+        remove::file_if_there(&private.join(NAME))?;
+        sync_dir(private)
     }
 }
 

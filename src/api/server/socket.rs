@@ -70,13 +70,13 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Binds `swarm.sock` in the state directory or, if that path is too long for the system, in a
+    /// Binds `swarm.sock` in the private directory or, if that path is too long for the system, in a
     /// new directory with a random name. The caller holds the state lock. Clients need
     /// [`Socket::path`].
-    pub fn bind(state_dir: &Path) -> Result<Self, SocketError> {
-        check_closed(state_dir)?;
-        remove_leftover(state_dir);
-        let path = state_dir.join(NAME);
+    pub fn bind(private: &Path) -> Result<Self, SocketError> {
+        check_closed(private)?;
+        remove_leftover(private);
+        let path = private.join(NAME);
         if fits(&path) {
             clear(&path)?;
             return Self::listen(path, None);
@@ -183,11 +183,11 @@ fn elsewhere() -> Result<PathBuf, SocketError> {
 
 /// Removes the directory that a killed daemon made for its socket. A leftover is harmless, so
 /// failures are ignored.
-fn remove_leftover(state_dir: &Path) {
-    let Ok(Some(old)) = DaemonFile::read(state_dir) else {
+fn remove_leftover(private: &Path) {
+    let Ok(Some(old)) = DaemonFile::read(private) else {
         return;
     };
-    let Some(dir) = old.socket.parent().filter(|dir| *dir != state_dir) else {
+    let Some(dir) = old.socket.parent().filter(|dir| *dir != private) else {
         return;
     };
     if old.socket.file_name().is_some_and(|name| name == NAME) && is_our_own(dir) {

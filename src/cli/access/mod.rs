@@ -368,7 +368,7 @@ impl Access {
 /// The process id of a daemon that ended without removing its file. While the lock is held, one is
 /// starting or stopping.
 fn killed_daemon(paths: &Paths) -> Option<u32> {
-    let file = DaemonFile::read(&paths.state).ok()??;
+    let file = DaemonFile::read(&paths.private).ok()??;
     let is_locked = offline::is_locked(paths).ok()?;
     (!is_locked).then_some(file.pid)
 }

@@ -33,7 +33,7 @@ impl Daemon {
             .enable_all()
             .build()
             .map_err(|error| CliError::io("connect to the daemon", &error))?;
-        match runtime.block_on(Client::connect(&repo.state())) {
+        match runtime.block_on(Client::connect(&repo.private())) {
             Ok(client) => Ok(Some(Self { runtime, client })),
             Err(ConnectError::NoDaemon) => Ok(None),
             Err(ConnectError::DaemonFile { .. }) if !is_locked(&Paths::new(repo.root()))? => {

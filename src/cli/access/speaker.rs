@@ -61,7 +61,7 @@ pub fn author(paths: &Paths) -> Result<Author, CliError> {
     let run = process::run_above(&paths.runs, pid).map_err(|error| unread(&error))?;
     let run = run.map(|run| run.id().parse::<RunId>());
     let run = run.transpose().map_err(|error| unread(&error))?;
-    let named = named_run(&paths.state);
+    let named = named_run(&paths.private);
     if run.is_none() && named.is_none() {
         return Ok(Author::Person);
     }

@@ -15,7 +15,7 @@ use crate::domain::time::Timestamp;
 /// `clean`.
 #[derive(Debug, Args)]
 #[command(after_help = "Removed:
-  .swarm/runs/         output of attempts at done or cancelled ideas, after retention.runsDays
+  .git/swarm/runs/     output of attempts at done or cancelled ideas, after retention.runsDays
   .swarm/state/        backup copies (torn-*, doctor-*) older than 90 days; files of imported \
 agents that no unfinished idea goes on from
   .swarm/worktrees/    repositories kept from agents' worktrees, after retention.runsDays; the \
@@ -186,7 +186,7 @@ mod tests {
         let output = Output::plain(Box::new(Vec::new()), Box::new(Vec::new()), false);
         let report = json!({
             "dryRun": true, "bytes": 4096,
-            "removed": [{"kind": "run", "path": ".swarm/runs/r0001\u{1b}[2J", "bytes": 4096,
+            "removed": [{"kind": "run", "path": ".git/swarm/runs/r0001\u{1b}[2J", "bytes": 4096,
                 "reason": "over"}],
             "kept": {"runs": {"inUse": 1, "young": 2}, "copies": {},
                 "rescue": {"count": 3, "oldest": "2026-01-31T23:59:59.123Z"}},

@@ -22,7 +22,8 @@ use crate::daemon::Paths;
 use crate::daemon::checkpoints::retire_all;
 use crate::daemon::preflight::{self, Preflight, Seen};
 use crate::git::{GitError, PathStatus, Repo as GitRepo};
-use crate::journal::SecondNames;
+use crate::journal::{SecondNames, StateLock};
+use crate::remove;
 
 /// `init`.
 #[derive(Debug, Args)]
@@ -89,8 +90,14 @@ pub fn run(args: &Init, context: &mut Context) -> Result<(), CliError> {
     show(&plan, &root.display().to_string(), context);
     agree(context, args.yes, "Write this?")?;
     if let Some(earlier) = earlier.as_ref().filter(|_| args.new) {
+        let paths = Paths::new(&root);
+        let _lock = StateLock::acquire(&paths.private).map_err(refused)?;
         retire_all(&repo).map_err(refused)?;
         earlier.forget().map_err(refused)?;
+        // A command may have brought the log back; it stays under its second name.
+        remove::tree_if_there(&paths.state)
+            .and_then(|()| remove::file_if_there(&paths.ideas()))
+            .map_err(refused)?;
     }
     write(&root, &plan).map_err(refused)?;
     if let Some(earlier) = earlier.filter(|_| args.restore) {

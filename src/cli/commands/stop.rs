@@ -89,7 +89,7 @@ fn unless_hidden(error: CliError, repo: &Repo) -> CliError {
     }
     hidden(
         repo,
-        &"it holds the lock of .swarm/state, but state/daemon.json is missing (deleted, or the \
+        &"it holds the lock of .git/swarm, but daemon.json there is missing (deleted, or the \
             daemon is just starting or stopping)",
     )
 }

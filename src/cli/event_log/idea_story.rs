@@ -109,7 +109,7 @@ fn output(runs: &Path, run: &RunId) -> Vec<String> {
     };
     let written = OUTPUT.into_iter().filter(written);
     written
-        .map(|name| format!(".swarm/runs/{run}/{name}"))
+        .map(|name| format!(".git/swarm/runs/{run}/{name}"))
         .collect()
 }
 

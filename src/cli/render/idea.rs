@@ -238,7 +238,7 @@ mod tests {
                     command: Some("cargo test --workspace --all-features --locked -- -q".into()),
                     how: Some(RunEndKind::Exited { code: 1 }),
                     duration_ms: Some(9),
-                    output: vec![".swarm/runs/r0002-ed-001-q1/stdout.log".into()],
+                    output: vec![".git/swarm/runs/r0002-ed-001-q1/stdout.log".into()],
                 }],
             }],
         }
@@ -261,7 +261,7 @@ mod tests {
             "swarm rollback before-rollback-20260101t000000000z",
             "output of check: cargo test",
             "(failed)",
-            ".swarm/runs/r0002-ed-001-q1/stdout.log",
+            ".git/swarm/runs/r0002-ed-001-q1/stdout.log",
             "swarm idea retry idea-001",
         ] {
             assert!(words.contains(said), "{said}: {text}");

@@ -2,7 +2,8 @@
 //!
 //! Invariant: `.swarm` appears complete or not at all. All files are written and synced in
 //! `.swarm.new-<pid>`, which is then renamed. The next run removes what an interrupted one left
-//! there. Nothing that exists is changed.
+//! there. Nothing that exists is changed. A `.swarm` without `config.json`, as `git clean -fdx`
+//! leaves it where worktrees are, gets what it lacks, the configuration last.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -25,9 +26,16 @@ pub fn check_free(repo_root: &Path) -> Result<(), InitError> {
     match fs::symlink_metadata(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(source) => Err(InitError::Io { path, source }),
+        Ok(meta) if meta.is_dir() && is_cleaned(&path) => Ok(()),
         Ok(meta) if meta.is_dir() => Err(InitError::Exists(path)),
         Ok(_) => Err(InitError::NotADirectory(path)),
     }
+}
+
+/// Whether somebody removed the setup and left the rest.
+fn is_cleaned(swarm: &Path) -> bool {
+    let config = fs::symlink_metadata(swarm.join(CONFIG));
+    config.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
 /// Writes the plan as `repo_root/.swarm`.
@@ -47,6 +55,7 @@ pub fn write(repo_root: &Path, plan: &InitPlan) -> Result<(), InitError> {
 }
 
 const NEW_PREFIX: &str = ".swarm.new-";
+const CONFIG: &str = "config.json";
 
 /// Removes what killed runs left beside `.swarm`, but nothing that belongs to a live process.
 fn remove_leftovers(repo_root: &Path) -> Result<(), InitError> {
@@ -71,9 +80,7 @@ fn is_left(pid: u32) -> bool {
 fn write_tree(fresh: &Path, plan: &InitPlan) -> Result<(), InitError> {
     make_dir(fresh, 0o755)?;
     let mut dirs = vec![fresh.to_owned()];
-    for (name, mode) in [("state", 0o700), ("runs", 0o700)] {
-        make_dir(&fresh.join(name), mode)?;
-    }
+    make_dir(&fresh.join("state"), 0o700)?;
     for (path, text) in &plan.files {
         for dir in parents(path) {
             let dir = fresh.join(dir);
@@ -127,6 +134,9 @@ fn sync_dir(path: &Path) -> Result<(), InitError> {
 
 fn publish(repo_root: &Path, fresh: &Path) -> Result<(), InitError> {
     let path = repo_root.join(SWARM_DIR);
+    if path.is_dir() && is_cleaned(&path) {
+        return complete(&path, fresh).map_err(io_at(&path));
+    }
     // The system's kinds of error are open-ended: what it says is passed on.
     #[allow(clippy::wildcard_enum_match_arm)]
     fs::rename(fresh, &path).map_err(|source| match source.kind() {
@@ -140,6 +150,22 @@ fn publish(repo_root: &Path, fresh: &Path) -> Result<(), InitError> {
         },
     })?;
     sync_dir(repo_root)
+}
+
+/// Moves what is missing into `.swarm`, the configuration last: it is what says that all is there.
+fn complete(swarm: &Path, fresh: &Path) -> io::Result<()> {
+    let names: io::Result<Vec<_>> = fs::read_dir(fresh)?
+        .map(|entry| Ok(entry?.file_name()))
+        .collect();
+    let (config, others): (Vec<_>, Vec<_>) = names?.into_iter().partition(|name| *name == CONFIG);
+    for name in others.into_iter().chain(config) {
+        let place = swarm.join(&name);
+        if fs::symlink_metadata(&place).is_err() {
+            fs::rename(fresh.join(&name), place)?;
+        }
+    }
+    File::open(swarm)?.sync_all()?;
+    remove::tree(fresh)
 }
 
 fn io_at(path: &Path) -> impl Fn(io::Error) -> InitError {
@@ -203,13 +229,12 @@ mod tests {
                 "hooks",
                 "inbox",
                 "rules",
-                "runs",
                 "state"
             ]
         );
         let mode =
             |name: &str| fs::metadata(swarm.join(name)).unwrap().permissions().mode() & 0o777;
-        assert_eq!((mode("state"), mode("runs")), (0o700, 0o700));
+        assert_eq!(mode("state"), 0o700);
         assert_eq!(mode("hooks") & 0o022, 0);
         let loaded = load(&swarm, BTreeMap::new(), Vec::new()).unwrap();
         assert_eq!(loaded.config, plan.config);
@@ -226,7 +251,6 @@ mod tests {
         let swarm = repo.path().join(".swarm");
         for file in [
             "state/events.jsonl",
-            "runs/r/exit.json",
             "inbox/a.md",
             "inbox/accepted/a.md",
             "config.local.json",
@@ -274,18 +298,35 @@ mod tests {
         let repo = TempDir::new().unwrap();
         let swarm = repo.path().join(".swarm");
         fs::create_dir(&swarm).unwrap();
+        fs::write(swarm.join(CONFIG), "{}").unwrap();
         assert!(matches!(
             write(repo.path(), &plan),
             Err(InitError::Exists(_))
         ));
-        assert_eq!(names(&swarm), [""; 0]);
-        fs::remove_dir(&swarm).unwrap();
+        assert_eq!(names(&swarm), [CONFIG]);
+        assert_eq!(fs::read_to_string(swarm.join(CONFIG)).unwrap(), "{}");
+        fs::remove_dir_all(&swarm).unwrap();
         std::os::unix::fs::symlink("elsewhere", &swarm).unwrap();
         assert!(matches!(
             write(repo.path(), &plan),
             Err(InitError::NotADirectory(_))
         ));
         assert_eq!(names(repo.path()), [".swarm"]);
+    }
+
+    #[test]
+    fn what_is_left_of_a_cleaned_setup_is_kept_and_the_rest_comes_back() {
+        let repo = TempDir::new().unwrap();
+        let swarm = repo.path().join(".swarm");
+        fs::create_dir_all(swarm.join("worktrees/one")).unwrap();
+        fs::create_dir(swarm.join("hooks")).unwrap();
+        fs::write(swarm.join("hooks/post-merge.sh"), "mine").unwrap();
+        check_free(repo.path()).unwrap();
+        write(repo.path(), &plan()).unwrap();
+        assert_eq!(names(repo.path()), [".swarm"]);
+        assert_eq!(names(&swarm.join("hooks")), ["post-merge.sh"]);
+        assert_eq!(names(&swarm.join("worktrees")), ["one"]);
+        load(&swarm, BTreeMap::new(), Vec::new()).unwrap();
     }
 
     #[test]

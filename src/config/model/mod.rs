@@ -571,7 +571,7 @@ pub struct Pricing {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Retention {
-    /// Days that swarm keeps the output of attempts at a finished idea (`.swarm/runs/`). The
+    /// Days that swarm keeps the output of attempts at a finished idea (`.git/swarm/runs/`). The
     /// daemon deletes older output once a day, `swarm clean` at once. 0 keeps none.
     #[schemars(range(min = 0, max = 36500))]
     pub runs_days: u32,

@@ -5,11 +5,10 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::file;
 use super::rollback::{Recorded, told};
-use super::{file_reference, reference_of};
+use super::{file, file_reference, reference_of, work_refs};
 use crate::daemon::effects::failure::{oid, ours};
 use crate::daemon::error::DaemonError;
 use crate::daemon::files::hash::sha256;
@@ -17,7 +16,7 @@ use crate::daemon::files::paths::Paths;
 use crate::domain::decide::unknown_checkpoint;
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId, Oid};
 use crate::domain::settings::Mode;
-use crate::domain::state::checkpoint::{Checkpoint, IdeaThen, unfinished};
+use crate::domain::state::checkpoint::{Checkpoint, IdeaThen, SavedWork, unfinished};
 use crate::domain::state::{Attempt, Ending, Idea, IdeaStatus, State};
 use crate::git::{GitError, Repo};
 
@@ -144,6 +143,9 @@ fn recorded_file(repo: &Repo, name: &CheckpointName, checkpoint: &Checkpoint) ->
     let problem = match parsed {
         Ok(Value::Object(mut file)) => {
             file.remove("stateSnapshot");
+            if let Some(why) = work_problem(repo, name, &file) {
+                file.insert("problem".to_owned(), why.into());
+            }
             for (name, in_file) in [("commit", "gitCommit"), ("branch", "target")] {
                 if let Some(value) = file.get(in_file).cloned() {
                     file.insert(name.to_owned(), value);
@@ -164,6 +166,19 @@ fn recorded_file(repo: &Repo, name: &CheckpointName, checkpoint: &Checkpoint) ->
         "seq": checkpoint.seq,
         "problem": problem,
     })
+}
+
+/// Why agents' work in it is in danger.
+fn work_problem(repo: &Repo, name: &CheckpointName, file: &Map<String, Value>) -> Option<String> {
+    let all = ["agentStates", "keptWork"].map(|key| file.get(key).and_then(Value::as_array));
+    let works: Vec<SavedWork> = all
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|one| SavedWork::deserialize(&one["work"]).ok())
+        .collect();
+    let missing = work_refs::missing(repo, name, works.iter()).ok()?;
+    work_refs::problem(name, &missing)
 }
 
 /// Checkpoints that can be rolled back to, oldest first; and of the others, why not.

@@ -1,7 +1,7 @@
 //! Checkpoints and rollbacks outside the log. Called by `effects` and the API.
 //!
 //! `create` and `delete` make and remove a checkpoint's references, and `file` reads and writes its
-//! file. `rollback` checks a rollback and moves the target; `list` shows checkpoints and previews a
+//! file. `work_refs` puts lost references to work back. `rollback` checks a rollback and moves the target; `list` shows checkpoints and previews a
 //! rollback; `request` asks a daemon for these and waits.
 //! Invariant: a checkpoint exists if the reference to its tag object does, which is made last and
 //! removed first. What `.swarm/checkpoints/` shows is a view of the file in git. Every call may be
@@ -13,6 +13,7 @@ pub mod file;
 pub mod list;
 pub mod request;
 mod rollback;
+pub mod work_refs;
 
 pub(super) use create::{create, settled};
 pub use delete::retire_all;

@@ -5,8 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::file;
-use super::{file_reference, reference_of};
+use super::{file, file_reference, reference_of, work_refs};
 use crate::daemon::effects::context::DriverContext;
 use crate::daemon::effects::failure::{oid, ours};
 use crate::daemon::files::hash::sha256;
@@ -162,6 +161,10 @@ impl Recorded<'_> {
                     work.agent
                 )));
             }
+        }
+        let missing = work_refs::missing(repo, self.name, works.values())?;
+        if let Some(why) = work_refs::problem(self.name, &missing) {
+            return Ok(Err(why));
         }
         let ideas = file.state_snapshot.ideas.iter();
         Ok(Ok(ideas

@@ -33,7 +33,7 @@ pub(super) fn plan(site: &Site<'_>, dry_run: bool) -> Result<Plan, DaemonError> 
     let mut plan = Plan::default();
     plan.report.dry_run = dry_run;
     leftovers(site, &mut plan).map_err(DaemonError::io("look for leftovers in .swarm"))?;
-    runs(site, &needs, &mut plan).map_err(DaemonError::io("list .swarm/runs"))?;
+    runs(site, &needs, &mut plan).map_err(DaemonError::io("list .git/swarm/runs"))?;
     let imports =
         imports(site, &needs, &mut plan).map_err(DaemonError::io("list .swarm/state/imports"))?;
     let stays = |sha256: &str| imports.contains(sha256) || needs.import(sha256);

@@ -7,7 +7,7 @@ use crate::domain::ids::RunId;
 use crate::journal::SecondNames;
 
 /// The paths of one repository.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Paths {
     /// The repository's main work tree.
     pub root: PathBuf,
@@ -16,9 +16,9 @@ pub struct Paths {
     /// `.swarm/state/`
     pub state: PathBuf,
     /// `<git common directory>/swarm/`, which no tool of the work tree reaches; `.swarm/state/`
-    /// where there is no git directory.
+    /// where there is no git directory. Its mode is 0700, and it is no symbolic link.
     pub private: PathBuf,
-    /// `.swarm/runs/`
+    /// `<git common directory>/swarm/runs/`
     pub runs: PathBuf,
     /// `.swarm/worktrees/`
     pub worktrees: PathBuf,
@@ -36,11 +36,12 @@ impl Paths {
         let swarm = root.join(".swarm");
         let state = swarm.join("state");
         let git = git_common_dir(root);
+        let private = git.map_or_else(|| state.clone(), |git| git.join("swarm"));
         Self {
             root: root.to_owned(),
-            private: git.map_or_else(|| state.clone(), |git| git.join("swarm")),
             state,
-            runs: swarm.join("runs"),
+            runs: private.join("runs"),
+            private,
             worktrees: swarm.join("worktrees"),
             checkpoints: swarm.join("checkpoints"),
             inbox: swarm.join("inbox"),

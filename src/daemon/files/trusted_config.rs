@@ -1,5 +1,5 @@
 //! The accepted git settings that can run programs, kept over restarts in
-//! `state/git-programs.json`. Called at a start and by `swarm config trust-git`.
+//! `<git common directory>/swarm/git-programs.json`. Called at a start and by `swarm config trust-git`.
 //!
 //! Invariant: our git runs no program that is not in the file until a person accepts it. Agents can
 //! write the shared `.git/config` even while no daemon runs. The file exists before the first agent
@@ -50,7 +50,7 @@ pub(crate) fn keep(paths: &Paths, repo: &Repo) -> Result<(), DaemonError> {
     if file(paths).exists() {
         return Ok(());
     }
-    write(paths, &repo.programs()).map_err(DaemonError::io("write .swarm/state/git-programs.json"))
+    write(paths, &repo.programs()).map_err(DaemonError::io("write git-programs.json"))
 }
 
 /// The present settings that nobody has accepted; all of them if the file cannot be read.
@@ -80,7 +80,7 @@ pub fn accept(paths: &Paths, new: &[Setting]) -> Result<(), DaemonError> {
         Err(error) => return Err(error),
     };
     all.extend_from_slice(new);
-    write(paths, &all).map_err(DaemonError::io("write .swarm/state/git-programs.json"))
+    write(paths, &all).map_err(DaemonError::io("write git-programs.json"))
 }
 
 fn with_trusted(paths: &Paths) -> Result<Repo, DaemonError> {
@@ -103,7 +103,7 @@ fn listed(settings: &[Setting]) -> String {
 }
 
 fn file(paths: &Paths) -> PathBuf {
-    paths.state.join("git-programs.json")
+    paths.private.join("git-programs.json")
 }
 
 /// `None` before the first daemon has started.
@@ -136,7 +136,7 @@ fn write(paths: &Paths, programs: &[Setting]) -> io::Result<()> {
             .collect(),
     };
     // Always the same name, so that the next call overwrites what a kill left.
-    let new = paths.state.join("git-programs.json.new");
+    let new = paths.private.join("git-programs.json.new");
     let mut file_now = OpenOptions::new()
         .write(true)
         .create(true)
@@ -147,5 +147,5 @@ fn write(paths: &Paths, programs: &[Setting]) -> io::Result<()> {
     file_now.sync_all()?;
     crate::crash::point("trust.before-rename");
     fs::rename(&new, file(paths))?;
-    File::open(&paths.state)?.sync_all()
+    File::open(&paths.private)?.sync_all()
 }

@@ -47,7 +47,7 @@ use crate::domain::decide::transfer::refuse_moved;
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::observation::Host;
 use crate::domain::settings::{Mode, Settings};
-use crate::domain::state::{IdeaStatus, State};
+use crate::domain::state::{Counters, IdeaStatus, State};
 use crate::git::KeepIgnored;
 use crate::git::Repo;
 use crate::process::{self, Alive};
@@ -142,7 +142,7 @@ impl Daemon {
         let mode = options.mode.unwrap_or(settings.mode);
         let ports = lease_ports(&store.state);
         let first = FirstInputs {
-            counters: numbers::raised(&paths, &target, store.state.counters),
+            counters: numbers_taken(&paths, &target, &store.state),
             host: Some(host(&store.state, &config, &paths.root, ports.as_ref())),
             commands: first_commands(&config, settings, mode),
         };
@@ -269,6 +269,14 @@ fn clean_end(notes: &Notes, handle: &Handle) -> End {
     match notes.at_rest() {
         Some((rest, state)) => End::AtRest(rest, state),
         None => End::Stopped(Box::new(handle.read(State::clone))),
+    }
+}
+
+/// The counters, if this repository shows higher numbers than the log knows.
+fn numbers_taken(paths: &Paths, target: &str, state: &State) -> Option<Counters> {
+    match state.seq {
+        0 => numbers::of_earlier(paths, Some(target)),
+        _ => numbers::raised(paths, target, state.counters),
     }
 }
 

@@ -4,12 +4,17 @@
 //! does not know the runs, worktrees and branches that were made after it.
 
 use std::ffi::OsStr;
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
+
+use serde::Deserialize as _;
+use serde_json::Value;
 
 use crate::daemon::checkpoints::file;
 use crate::daemon::files::paths::Paths;
 use crate::domain::state::Counters;
 use crate::git::Repo;
+use crate::plain_file;
 
 /// Most digits of a number that swarm assigned.
 const DIGITS: usize = 9;
@@ -29,6 +34,18 @@ pub(in crate::daemon) fn raised(
     // Only now, because this reads the target's whole history.
     numbers.collect_landings(paths, target);
     Some(numbers.0)
+}
+
+/// The numbers that an earlier swarm in this repository gave out, for a log that is about to begin;
+/// `None` if there are none.
+pub(in crate::daemon) fn of_earlier(paths: &Paths, target: Option<&str>) -> Option<Counters> {
+    let mut numbers = Numbers(Counters::default());
+    numbers.collect(paths);
+    numbers.collect_replaced_logs(paths);
+    if let Some(target) = target {
+        numbers.collect_landings(paths, target);
+    }
+    (numbers.0 != Counters::default()).then_some(numbers.0)
 }
 
 /// The highest numbers found in names.
@@ -64,6 +81,43 @@ impl Numbers {
         });
         for (name, _) in refs.unwrap_or_default() {
             self.note(&name);
+        }
+    }
+
+    /// Collects the numbers in the second names of logs that were replaced or are missing. Their
+    /// events need not fit together.
+    fn collect_replaced_logs(&mut self, paths: &Paths) {
+        let folder = paths.private.join("log");
+        for name in names_in(&folder) {
+            let Ok(file) = plain_file::open(&folder.join(name)) else {
+                continue;
+            };
+            let lines = BufReader::new(file).split(b'\n').map_while(Result::ok);
+            for line in lines {
+                if let Ok(record) = serde_json::from_slice::<Value>(&line) {
+                    self.note_record(&record);
+                }
+            }
+        }
+    }
+
+    /// Notes the numbers in a line of a log.
+    fn note_record(&mut self, record: &Value) {
+        let data = &record["data"];
+        if record["kind"] == "effectRequested" {
+            self.0.effects = self.0.effects.max(data["id"].as_u64().unwrap_or(0));
+        }
+        for taken in [&data["counters"], &data["floors"]] {
+            let counters = Counters::deserialize(taken).unwrap_or_default();
+            self.0 = self.0.at_least(counters);
+        }
+        let effects = data["effect"].as_object().into_iter().flatten();
+        for found in std::iter::once(data).chain(effects.map(|(_, effect)| effect)) {
+            for id in ["id", "idea", "run"].map(|key| found[key].as_str()) {
+                self.note(id.unwrap_or_default());
+            }
+            let agent = found["agent"].as_str().and_then(number_before);
+            self.0.agents = self.0.agents.max(agent.unwrap_or(0));
         }
     }
 
@@ -152,5 +206,28 @@ mod tests {
         } = numbers.0;
         assert_eq!((ideas, agents, runs), (15, 16, 42));
         assert_eq!((effects, learnings, checkpoints), (17, 0, 0));
+    }
+
+    #[test]
+    fn numbers_are_found_in_the_lines_of_a_log_but_not_in_texts() {
+        let mut numbers = Numbers(Counters::default());
+        for line in [
+            r#"{"kind":"ideaAdded","data":{"id":"idea-007","idea":{"text":"idea-900"}}}"#,
+            r#"{"kind":"ideaClaimed","data":{"id":"idea-003","agent":"ed-008"}}"#,
+            r#"{"kind":"effectRequested","data":{"id":9,"effect":{"run":{"run":"r0011-x"}}}}"#,
+            r#"{"kind":"numbersRaised","data":{"counters":{"learnings":4,"ideas":2}}}"#,
+            "{}",
+        ] {
+            numbers.note_record(&serde_json::from_str(line).unwrap());
+        }
+        let found = Counters {
+            ideas: 7,
+            agents: 8,
+            runs: 11,
+            effects: 9,
+            learnings: 4,
+            checkpoints: 0,
+        };
+        assert_eq!(numbers.0, found);
     }
 }

@@ -76,10 +76,11 @@ fn create_if_free(repo: &Repo, name: &str, oid: Oid) -> Result<(), GitError> {
 }
 
 fn place_files(paths: &Paths, staged: &StagedSwarm) -> io::Result<()> {
-    for folder in [names::PROVENANCE, names::RUNS] {
-        for file in staged.files_below(folder) {
-            place_file(&paths.swarm, &staged.dir, file)?;
-        }
+    for file in staged.files_below(names::PROVENANCE) {
+        place_file(&paths.swarm, &staged.dir, file)?;
+    }
+    for file in staged.files_below(names::RUNS) {
+        place_file(&paths.private, &staged.dir, file)?;
     }
     debug_assert!(names::CONVERSATIONS.starts_with(conversations::FOLDER));
     for file in staged.files_below(names::CONVERSATIONS) {
@@ -115,20 +116,20 @@ fn name_checkpoints(paths: &Paths, state: &State) -> Result<(), DaemonError> {
     Ok(())
 }
 
-/// Gives a staged file its place below `.swarm`, unless a file is there.
-fn place_file(swarm: &Path, staging: &Path, file: &Path) -> io::Result<()> {
-    let mut folder = swarm.to_owned();
+/// Gives a staged file its place below `folder`, unless a file is there.
+fn place_file(folder: &Path, staging: &Path, file: &Path) -> io::Result<()> {
+    let mut above_file = folder.to_owned();
     for part in file.parent().into_iter().flat_map(Path::components) {
-        let above = folder.clone();
-        folder.push(part);
-        plain_file::make_folder(&folder)?;
+        let above = above_file.clone();
+        above_file.push(part);
+        plain_file::make_folder(&above_file)?;
         sync(&above)?;
     }
-    let (from, to) = (staging.join(file), swarm.join(file));
+    let (from, to) = (staging.join(file), folder.join(file));
     File::open(&from)?.sync_all()?;
     match fs::hard_link(&from, &to) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        linked => linked.and_then(|()| sync(&folder)),
+        linked => linked.and_then(|()| sync(&above_file)),
     }
 }
 

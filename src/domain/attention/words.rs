@@ -47,7 +47,7 @@ pub fn baseline_failure(failed: &BaselineFailure, settings: &Settings) -> String
 /// The command that shows the output of the failed check.
 pub fn baseline_output(failed: &BaselineFailure) -> Option<String> {
     let run = failed.run.as_ref()?;
-    let folder = format!(".swarm/runs/{run}");
+    let folder = format!(".git/swarm/runs/{run}");
     Some(format!(
         "tail -n 50 {folder}/stdout.log {folder}/stderr.log"
     ))

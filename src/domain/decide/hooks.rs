@@ -290,7 +290,7 @@ fn answered(plan: &mut Plan<'_>, call: &HookCall, run: &RunId, end: &RunEnd) {
             warn(
                 plan,
                 call,
-                &format!("took too long and was stopped{held}; its output: .swarm/runs/{run}"),
+                &format!("took too long and was stopped{held}; its output: .git/swarm/runs/{run}"),
             );
         }
         RunEndKind::NotStarted { message } => not_run(plan, call, message),
@@ -321,7 +321,7 @@ fn fail(plan: &mut Plan<'_>, call: &HookCall, run: &RunId, how: &str) {
         warn(
             plan,
             call,
-            &format!("failed ({how}); its output: .swarm/runs/{run}"),
+            &format!("failed ({how}); its output: .git/swarm/runs/{run}"),
         );
     }
 }
@@ -353,7 +353,7 @@ fn why(state: &State, hook: HookName) -> String {
         (last.how.as_str(), last.run.as_ref())
     });
     let output = run.map_or_else(String::new, |run| {
-        format!("; its output: .swarm/runs/{run}")
+        format!("; its output: .git/swarm/runs/{run}")
     });
     format!("{}{how}{output}", hook.against())
 }

@@ -268,7 +268,7 @@ pub(super) fn failed_on_merge(
         Some(_) => format!("{fails}. It is repeated soon"),
         None => format!(
             "{fails}. It failed {failures} times in a row and is repeated every {} min. The work \
-            stays as it is, and no iteration is spent. All output: .swarm/runs/{run}/. Fix the \
+            stays as it is, and no iteration is spent. All output: .git/swarm/runs/{run}/. Fix the \
             cause, or change worktree.setup in .swarm/config.json",
             SLOW_RETRY_MS / 60_000
         ),

@@ -60,6 +60,8 @@ pub enum Event {
     Mark(Mark),
     /// A daemon started and took over the state.
     DaemonStarted(DaemonStarted),
+    /// The log begins where an earlier swarm was, whose numbers are not given out again.
+    NumbersRaised(NumbersRaised),
     /// The swarm's phase changed.
     PhaseChanged(PhaseChanged),
     /// The swarm was paused; the pause survives a restart.

@@ -34,6 +34,12 @@ pub struct DaemonStarted {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NumbersRaised {
+    /// Lower bounds for the counters.
+    pub counters: Counters,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PhaseChanged {
     pub phase: SwarmPhase,

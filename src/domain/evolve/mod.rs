@@ -49,6 +49,9 @@ fn fold(state: &mut State, at: Timestamp, event: &Event) {
         Event::Mark(_) | Event::ClockWentBack(_) | Event::StateRestored(_) => {}
         Event::MachineSlept(slept) => swarm::sleep(state, at, slept),
         Event::DaemonStarted(started) => swarm::start(state, started),
+        Event::NumbersRaised(raised) => {
+            state.counters = state.counters.at_least(raised.counters);
+        }
         Event::PhaseChanged(changed) => swarm::change_phase(state, changed),
         Event::PauseSet(pause) => swarm::pause(state, pause),
         Event::PauseLifted(_) => swarm::lift_pause(state),

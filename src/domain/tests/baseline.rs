@@ -92,7 +92,7 @@ fn a_red_target_holds_every_idea_and_says_why() {
         configuration changes";
     assert_eq!(need.message, expected);
     assert_snapshot!(need.commands.join("\n"), @r"
-    tail -n 50 .swarm/runs/r0001-baseline-1/stdout.log .swarm/runs/r0001-baseline-1/stderr.log
+    tail -n 50 .git/swarm/runs/r0001-baseline-1/stdout.log .git/swarm/runs/r0001-baseline-1/stderr.log
     swarm resume   # after the fix: checks again at once
     ");
 }
@@ -249,8 +249,8 @@ fn warn_holds_nothing() {
     let status = view::status(&s.state, view::Outside::default());
     let expected = "`check` fails on main at 0001000000, before any work (exit code 1)";
     assert_eq!(status.warnings[0].message, expected);
-    let output = "tail -n 50 .swarm/runs/r0001-baseline-1/stdout.log \
-        .swarm/runs/r0001-baseline-1/stderr.log";
+    let output = "tail -n 50 .git/swarm/runs/r0001-baseline-1/stdout.log \
+        .git/swarm/runs/r0001-baseline-1/stderr.log";
     assert_eq!(status.warnings[0].commands, [output]);
     s.all_goes_well();
     assert_eq!(s.idea(1).status, IdeaStatus::Done);

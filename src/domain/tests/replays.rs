@@ -102,7 +102,7 @@ fn there_is_one_at_a_time_and_none_by_agents_or_in_a_pause() {
     let mut s = asked();
     assert_snapshot!(s.refused(&ask()), @r"
     NOT_NOW: cannot replay an iteration: r0001-replay-run is under way, and there is one at a time
-    see what it does: .swarm/runs/r0001-replay-run
+    see what it does: .git/swarm/runs/r0001-replay-run
     ");
     ends(&mut s, RunEnd::new(exit(0)));
     let again = s.refused(&ask());

@@ -410,7 +410,7 @@ fn a_person_who_fixed_the_cause_has_the_setup_of_the_merged_tree_repeated_at_onc
     let expected = "the merge of idea-001 is waiting: the setup command `install` fails on the \
         merged tree (exit code 1): no network. It failed 3 times in a row and is repeated every 10 \
         min. The work stays as it is, and no iteration is spent. All output: \
-        .swarm/runs/r0006-idea-001-s1/. Fix the cause, or change worktree.setup in \
+        .git/swarm/runs/r0006-idea-001-s1/. Fix the cause, or change worktree.setup in \
         .swarm/config.json";
     assert_eq!(need.message, expected);
     assert_eq!(need.commands[0], "swarm merge retry idea-001");

@@ -2,9 +2,9 @@
 //!
 //! Invariant: `events.<first seq>.jsonl` there is a hard link to the segment that begins with that
 //! event, so whoever removes the first name (`git clean -fdx`) removes no event. The log's own
-//! folder counts more: only missing names are brought back, and another file that stands there is
-//! never replaced. Called when the log is opened or rotated, before a command
-//! reads it, and before a repair.
+//! folder counts more: missing names are brought back, and another file that stands there is only
+//! replaced by a sound log that goes on from it, as after an older backup. Called when the log is
+//! opened or rotated, before a command reads it, and before a repair.
 
 use std::fs;
 use std::io;
@@ -15,9 +15,12 @@ use super::LIVE_FILE;
 use super::candidates::{SegmentCandidate, first_of_name, rotated_name};
 use crate::journal::disk::{Disk, Storage as _, make_private_dir};
 use crate::journal::error::JournalError;
+use crate::journal::repair::diagnose;
 
 /// What the name of a file begins with that is no second name of the log any more.
 const REPLACED: &str = "replaced.";
+/// The last file that stood in the place of the log and had only its beginning.
+const OLDER: &str = "older.events.jsonl";
 
 /// Where a log has its second names.
 #[derive(Debug, Clone)]
@@ -77,8 +80,15 @@ impl SecondNames {
     /// A folder cannot be read or written.
     pub fn restore(&self) -> Result<bool, JournalError> {
         let names = self.list()?;
+        let mut live = SegmentCandidate::live(&self.state_dir)?;
+        if let Some(older) = &live
+            && self.goes_on_from(older, &names)?
+        {
+            let aside = self.folder.join(OLDER);
+            fs::rename(&older.path, &aside).map_err(JournalError::io("rename", &older.path))?;
+            live = None;
+        }
         let rotated = SegmentCandidate::rotated(&self.state_dir)?;
-        let live = SegmentCandidate::live(&self.state_dir)?;
         // Something else has the live name: whoever reads the log says what is wrong with it.
         if live
             .as_ref()
@@ -106,6 +116,44 @@ impl SecondNames {
             restored = true;
         }
         Ok(restored)
+    }
+
+    /// Whether the second names are those of a sound log that is longer than `live`, whose events
+    /// it has.
+    fn goes_on_from(
+        &self,
+        live: &SegmentCandidate,
+        names: &[SecondName],
+    ) -> Result<bool, JournalError> {
+        let same = |name: &&SecondName| Some(name.first) == live.claimed;
+        let Some(name) = names.iter().find(same) else {
+            return Ok(false);
+        };
+        if name.inode == live.inode {
+            return Ok(false);
+        }
+        let read = |path: &Path| fs::read(path).map_err(JournalError::io("read", path));
+        let (own, kept) = (read(&live.path)?, read(&name.path)?);
+        let (own, kept) = (whole_lines(&own), whole_lines(&kept));
+        let more = kept.len() > own.len() || names.iter().any(|it| it.first > name.first);
+        Ok(more && kept.starts_with(own) && self.is_sound(names)?)
+    }
+
+    /// Whether the second names together are a log without damage.
+    fn is_sound(&self, names: &[SecondName]) -> Result<bool, JournalError> {
+        let last = names.iter().map(|name| name.first).max();
+        let together = tempfile::tempdir_in(&self.folder);
+        let together = together.map_err(JournalError::io("make a folder in", &self.folder))?;
+        for name in names {
+            let file = match Some(name.first) == last {
+                true => LIVE_FILE.to_owned(),
+                false => rotated_name(name.first),
+            };
+            fs::hard_link(&name.path, together.path().join(file))
+                .map_err(JournalError::io("link", &name.path))?;
+        }
+        let found = diagnose(together.path())?;
+        Ok(found.damage.is_none() && found.newer.is_none())
     }
 
     fn bring_back(&self, name: &SecondName, own: &str) -> Result<(), JournalError> {
@@ -161,6 +209,12 @@ impl SecondNames {
         }
         Ok(found)
     }
+}
+
+/// What comes before the last line end: the rest was never acknowledged.
+fn whole_lines(bytes: &[u8]) -> &[u8] {
+    let end = bytes.iter().rposition(|byte| *byte == b'\n');
+    &bytes[..end.map_or(0, |end| end + 1)]
 }
 
 /// The second name of a segment.

@@ -9,8 +9,8 @@ use crate::domain::attention::NeedKey;
 use crate::domain::command::TargetChoice;
 use crate::domain::effect::{self, ConflictLevel, Effect, Purpose, SetupTree, TargetTree};
 use crate::domain::event::{
-    BaselineFailed, BaselinePassed, BaselineStarted, DaemonStarted, NoticeFailed, SetupPassed,
-    SetupStarted, TargetRewritten,
+    BaselineFailed, BaselinePassed, BaselineStarted, DaemonStarted, NoticeFailed, NumbersRaised,
+    SetupPassed, SetupStarted, TargetRewritten,
 };
 use crate::domain::ids::Oid;
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
@@ -19,7 +19,7 @@ use crate::domain::settings::{Mode, Settings};
 use crate::domain::signal::Signal;
 use crate::domain::state::baseline::Doubt;
 use crate::domain::state::checkpoint::RollbackStep;
-use crate::domain::state::{Ending, Feedback, IdeaStatus};
+use crate::domain::state::{Counters, Ending, Feedback, IdeaStatus};
 use crate::view::names;
 
 /// The first digits of a commit.
@@ -346,6 +346,13 @@ pub(super) fn phase_reason(phase: SwarmPhase, reason: Option<&str>) -> String {
         | SwarmPhase::RollingBack
         | SwarmPhase::Draining => because(reason),
     }
+}
+
+pub(super) fn numbers_raised(raised: &NumbersRaised) -> String {
+    let Counters { ideas, agents, .. } = raised.counters;
+    format!(
+        "numbers go on after those of the swarm that was here ({ideas} ideas and {agents} agents)"
+    )
 }
 
 pub(super) fn daemon_started(started: &DaemonStarted) -> String {

@@ -59,6 +59,7 @@ pub fn interest(event: &Event) -> Interest {
         // The landing has an event of its own.
         Event::AttemptEnded(ended) => either(ended.end == AttemptEnd::Merged, Detail, Story),
         Event::DaemonStarted(_)
+        | Event::NumbersRaised(_)
         | Event::PauseSet(_)
         | Event::PauseLifted(_)
         | Event::ModeSet(_)

@@ -53,9 +53,9 @@ pub use event_parts::{
 };
 use event_parts::{
     baseline_failed, baseline_passed, baseline_started, because, conflict_level, daemon_started,
-    effect_words, ending_words, failed_command, in_doubt, need_words, notice_failed, phase_reason,
-    rollback_step, run_end, settings_loaded, setup_passed, setup_started, signal_words,
-    target_choice, target_rewritten, veto_words,
+    effect_words, ending_words, failed_command, in_doubt, need_words, notice_failed,
+    numbers_raised, phase_reason, rollback_step, run_end, settings_loaded, setup_passed,
+    setup_started, signal_words, target_choice, target_rewritten, veto_words,
 };
 pub use waiting::waiting;
 
@@ -73,6 +73,7 @@ fn describe_event(event: &Event) -> String {
     match event {
         Event::Mark(Mark {}) => "everything before this is on disk".into(),
         Event::DaemonStarted(started) => daemon_started(started),
+        Event::NumbersRaised(raised) => numbers_raised(raised),
         Event::PhaseChanged(PhaseChanged { phase, reason, .. }) => {
             format!(
                 "the swarm is {}{}",

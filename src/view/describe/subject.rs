@@ -288,6 +288,7 @@ fn names(event: &Event) -> Names<'_> {
         Event::Mark(_)
         | Event::FactPinned(_)
         | Event::DaemonStarted(_)
+        | Event::NumbersRaised(_)
         | Event::PhaseChanged(_)
         | Event::PauseSet(_)
         | Event::PauseLifted(_)

@@ -82,6 +82,7 @@ pub fn tone(event: &Event) -> Tone {
         | Event::SignalSeen(_)
         | Event::HookFinished(_)
         | Event::DaemonStarted(_)
+        | Event::NumbersRaised(_)
         | Event::PhaseChanged(_)
         | Event::PauseLifted(_)
         | Event::BaselineStarted(_)

@@ -244,6 +244,7 @@ fn change(event: &Event) -> Option<(Object<'_>, String)> {
         Event::SwarmReclaimed(_) => (Object::Everything, "the swarm was reclaimed".into()),
         Event::Mark(_)
         | Event::DaemonStarted(_)
+        | Event::NumbersRaised(_)
         | Event::PauseSet(_)
         | Event::PauseLifted(_)
         | Event::SettingsLoaded(_)

@@ -1,6 +1,6 @@
 //! Who may see the page: one-time links, sessions and the token of the API.
 //!
-//! The file `.swarm/state/web.json` (0600) keeps the path, the port and the sessions, so that open
+//! The file `<git common directory>/swarm/web.json` (0600) keeps the path, the port and the sessions, so that open
 //! tabs survive a restart. Sessions and one-time codes are kept as SHA-256 hashes.
 //!
 //! Invariant: a code opens one session, within [`CODE_LIFE`]. Cookies ignore ports, so all pages
@@ -35,7 +35,7 @@ const TOKEN: &str = "token";
 /// See the module.
 #[derive(Debug)]
 pub struct Access {
-    state_dir: PathBuf,
+    private: PathBuf,
     token: String,
     port: u16,
     kept: Mutex<Kept>,
@@ -55,8 +55,8 @@ struct Kept {
 }
 
 /// The port that an earlier daemon of this repository used, if it is known.
-pub fn last_port(state_dir: &Path) -> Option<u16> {
-    read(state_dir).ok().flatten()?.port
+pub fn last_port(private: &Path) -> Option<u16> {
+    read(private).ok().flatten()?.port
 }
 
 impl Access {
@@ -64,8 +64,8 @@ impl Access {
     ///
     /// # Errors
     /// The files cannot be read or written.
-    pub fn open(state_dir: &Path, port: u16) -> io::Result<Self> {
-        let mut kept = read(state_dir)?.unwrap_or_default();
+    pub fn open(private: &Path, port: u16) -> io::Result<Self> {
+        let mut kept = read(private)?.unwrap_or_default();
         if let Some(last) = kept.port.filter(|last| *last != port) {
             tracing::warn!(
                 last,
@@ -81,8 +81,8 @@ impl Access {
         }
         kept.port = Some(port);
         let access = Self {
-            state_dir: state_dir.to_owned(),
-            token: token(state_dir)?,
+            private: private.to_owned(),
+            token: token(private)?,
             port,
             kept: Mutex::new(kept.clone()),
             codes: Mutex::default(),
@@ -168,7 +168,7 @@ impl Access {
     }
 
     fn write(&self, kept: &Kept) -> io::Result<()> {
-        replace(&self.state_dir, FILE, &serde_json::to_vec_pretty(kept)?)
+        replace(&self.private, FILE, &serde_json::to_vec_pretty(kept)?)
     }
 }
 
@@ -203,8 +203,8 @@ pub(in crate::web) fn hex(bytes: &[u8]) -> String {
 
 /// What an earlier daemon kept; nothing if the file is missing or not ours to read: a new path and
 /// new sessions cost a `swarm open`.
-fn read(state_dir: &Path) -> io::Result<Option<Kept>> {
-    let Some(text) = read_text(&state_dir.join(FILE))? else {
+fn read(private: &Path) -> io::Result<Option<Kept>> {
+    let Some(text) = read_text(&private.join(FILE))? else {
         return Ok(None);
     };
     let kept: Option<Kept> = serde_json::from_str(&text).ok();
@@ -212,8 +212,8 @@ fn read(state_dir: &Path) -> io::Result<Option<Kept>> {
 }
 
 /// The API's token, made if there is none.
-fn token(state_dir: &Path) -> io::Result<String> {
-    let path = state_dir.join(TOKEN);
+fn token(private: &Path) -> io::Result<String> {
+    let path = private.join(TOKEN);
     if let Some(token) = read_text(&path)? {
         let token = token.trim();
         if is_hex(token, 64) {
@@ -221,7 +221,7 @@ fn token(state_dir: &Path) -> io::Result<String> {
         }
     }
     let token = secret();
-    replace(state_dir, TOKEN, format!("{token}\n").as_bytes())?;
+    replace(private, TOKEN, format!("{token}\n").as_bytes())?;
     Ok(token)
 }
 
@@ -242,9 +242,9 @@ fn read_text(path: &Path) -> io::Result<Option<String>> {
 }
 
 /// Replaces a file as a whole, readable by its owner alone.
-pub(super) fn replace(state_dir: &Path, name: &str, content: &[u8]) -> io::Result<()> {
+pub(super) fn replace(private: &Path, name: &str, content: &[u8]) -> io::Result<()> {
     // A fixed name is safe under the state lock, and overwrites what a kill left.
-    let new = state_dir.join(format!("{name}.new"));
+    let new = private.join(format!("{name}.new"));
     let mut file = OpenOptions::new()
         .write(true)
         .create(true)
@@ -253,8 +253,8 @@ pub(super) fn replace(state_dir: &Path, name: &str, content: &[u8]) -> io::Resul
         .open(&new)?;
     file.write_all(content)?;
     file.sync_all()?;
-    fs::rename(&new, state_dir.join(name))?;
-    File::open(state_dir)?.sync_all()
+    fs::rename(&new, private.join(name))?;
+    File::open(private)?.sync_all()
 }
 
 #[cfg(test)]

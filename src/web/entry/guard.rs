@@ -84,7 +84,7 @@ pub async fn with_token(
     if !token.is_some_and(|token| access.is_token(token)) {
         let message = "the token is missing or wrong";
         return ApiError::new(StatusCode::UNAUTHORIZED, "TOKEN_WRONG", message)
-            .suggest("send `Authorization: Bearer TOKEN` with the content of .swarm/state/token")
+            .suggest("send `Authorization: Bearer TOKEN` with the content of .git/swarm/token")
             .into_response();
     }
     // A browser says where a request comes from; no page but ours may use the API.

@@ -1,7 +1,7 @@
 //! The file that leads a browser to the page: other users read a program's arguments in the list of
 //! processes, so the link with its code must not be one.
 //!
-//! Invariant: `.swarm/state/open.html` (0600, in a folder of 0700) is replaced by each start, and
+//! Invariant: `<git common directory>/swarm/open.html` (0600, in a folder of 0700) is replaced by each start, and
 //! goes when its code has expired or the daemon ends. The caller holds the state lock.
 
 use std::io;
@@ -16,21 +16,21 @@ const FILE: &str = "open.html";
 ///
 /// # Errors
 /// It cannot be written.
-pub fn write(state_dir: &Path, link: &str) -> io::Result<PathBuf> {
+pub fn write(private: &Path, link: &str) -> io::Result<PathBuf> {
     let page = format!(
         "<!doctype html><meta charset=\"utf-8\"><title>swarm</title>\
         <meta http-equiv=\"refresh\" content=\"0; url={link}\">\n"
     );
-    replace(state_dir, FILE, page.as_bytes())?;
-    Ok(state_dir.join(FILE))
+    replace(private, FILE, page.as_bytes())?;
+    Ok(private.join(FILE))
 }
 
 /// Removes the file, if there is one.
 ///
 /// # Errors
 /// It cannot be removed.
-pub fn remove(state_dir: &Path) -> io::Result<()> {
-    remove::file_if_there(&state_dir.join(FILE))
+pub fn remove(private: &Path) -> io::Result<()> {
+    remove::file_if_there(&private.join(FILE))
 }
 
 #[cfg(test)]

@@ -61,14 +61,14 @@ error it is:
 \"suggestions\": [\"...\"] } }
 ```
 
-The daemon serves the same documents as an HTTP API on its unix socket, `.swarm/state/swarm.sock`, \
+The daemon serves the same documents as an HTTP API on its unix socket, `.git/swarm/swarm.sock`, \
 for your user only. If that path is too
-long for the system, the socket lies elsewhere, and `.swarm/state/daemon.json` names it. \
+long for the system, the socket lies elsewhere, and `.git/swarm/daemon.json` names it. \
 `/api/v1/openapi.json` describes the API.
 
 <!-- not run: needs curl and a daemon -->
 ```sh
-curl --unix-socket .swarm/state/swarm.sock http://swarm/api/v1/status
+curl --unix-socket .git/swarm/swarm.sock http://swarm/api/v1/status
 ```
 
 `GET /api/v1/events` with `Accept: text/event-stream` sends each event as it comes. A client that \
@@ -193,9 +193,9 @@ fn description() -> Value {
         "swarm init --yes && git add .swarm && git commit -qm 'Set up swarm' && swarm \
         start --detach",
     );
-    let named = stage.run("cat .swarm/state/daemon.json").shown.join("\n");
+    let named = stage.run("cat .git/swarm/daemon.json").shown.join("\n");
     let named: Value = serde_json::from_str(&named).unwrap();
-    let socket = stage.inside("home/hello").join(".swarm/state/swarm.sock");
+    let socket = stage.inside("home/hello").join(".git/swarm/swarm.sock");
     let socket = if socket.exists() {
         socket
     } else {

@@ -60,7 +60,7 @@ impl Sandbox {
         pack.add_folder("checkpoints", &self.dot_swarm("checkpoints"), |_| true);
         let bundle = fs::read(self.path("work.bundle")).unwrap();
         pack.put("git/work.bundle", &bundle);
-        for run in fs::read_dir(self.dot_swarm("runs")).unwrap() {
+        for run in fs::read_dir(self.private("runs")).unwrap() {
             let run = run.unwrap();
             let name = format!("runs/{}", run.file_name().to_str().unwrap());
             let kept = ["prompt.md", "stdout.log", "stderr.log", "agent.json"];

@@ -59,10 +59,10 @@ impl Sandbox {
     }
 
     fn socket(&self) -> io::Result<PathBuf> {
-        let text = fs::read_to_string(self.dot_swarm("state/daemon.json"))?;
+        let text = fs::read_to_string(self.private("daemon.json"))?;
         let about: Value = serde_json::from_str(&text)?;
         let named = about["socket"].as_str().map(PathBuf::from);
-        Ok(named.unwrap_or_else(|| self.dot_swarm("state/swarm.sock")))
+        Ok(named.unwrap_or_else(|| self.private("swarm.sock")))
     }
 }
 

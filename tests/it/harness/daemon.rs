@@ -79,9 +79,9 @@ impl Sandbox {
         self.spawn_daemon(&["--until-idle"]).wait_exit(limit)
     }
 
-    /// The pid that `state/daemon.json` names.
+    /// The pid that `daemon.json` names.
     pub fn announced_pid(&self) -> Option<i64> {
-        let text = fs::read_to_string(self.dot_swarm("state/daemon.json")).ok()?;
+        let text = fs::read_to_string(self.private("daemon.json")).ok()?;
         serde_json::from_str::<Value>(&text).ok()?["pid"].as_i64()
     }
 }

@@ -12,8 +12,7 @@ use sha2::{Digest as _, Sha256};
 pub struct Fingerprint(BTreeMap<PathBuf, String>);
 
 impl Fingerprint {
-    /// Of what lies in `folder` now. The lock file's content is whose lock it was last; holding it
-    /// is no change.
+    /// Of what lies in `folder` now. Holding the lock is no change.
     pub fn of(folder: &Path) -> Self {
         let mut found = BTreeMap::new();
         let mut open = vec![folder.to_owned()];
@@ -24,9 +23,9 @@ impl Fingerprint {
                 if about.is_dir() {
                     open.push(path.clone());
                 }
-                // Swarm's own helpers of its git calls say nothing of state.
-                let helper = path.ancestors().any(|dir| dir.ends_with(".git/swarm"));
-                if !helper && !path.ends_with(".swarm/state/lock") {
+                // Swarm's own helpers of its git calls say nothing of state; its runs do.
+                let below = |name: &str| path.ancestors().any(|dir| dir.ends_with(name));
+                if !below(".git/swarm") || below(".git/swarm/runs") {
                     found.insert(path.clone(), print(&path, &about));
                 }
             }

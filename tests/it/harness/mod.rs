@@ -130,6 +130,11 @@ impl Sandbox {
         self.repo().join(".swarm").join(name)
     }
 
+    /// A path in `<git directory>/swarm/`.
+    pub fn private(&self, name: &str) -> PathBuf {
+        self.repo().join(".git/swarm").join(name)
+    }
+
     /// Removes the state and the second names of its log: nothing is left of it.
     pub fn lose_state(&self) {
         fs::remove_dir_all(self.dot_swarm("state")).unwrap();
@@ -138,7 +143,7 @@ impl Sandbox {
 
     /// Removes the second names of the log: what is removed from `.swarm/state` then is lost.
     pub fn lose_second_names(&self) {
-        fs::remove_dir_all(self.repo().join(".git/swarm/log")).unwrap();
+        fs::remove_dir_all(self.private("log")).unwrap();
     }
 
     /// Writes a file of the repository.

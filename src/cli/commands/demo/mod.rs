@@ -27,7 +27,7 @@ use crate::cli::output::terminal::{Tone, stderr_size};
 use crate::cli::repo::Repo;
 use crate::cli::summary::Summary;
 use crate::daemon::actor::handle::Handle;
-use crate::daemon::{End, offline};
+use crate::daemon::{End, Paths, offline};
 use crate::domain::event::Event;
 use crate::domain::ids::IdeaId;
 use crate::domain::settings::Mode;
@@ -88,7 +88,7 @@ pub fn run(args: &Demo, context: &mut Context) -> Result<(), CliError> {
         .tempdir()
         .map_err(|error| CliError::io("make a temporary folder", &error))?;
     let played = play(args, folder.path(), interrupts, context);
-    ending::end_runs(&folder.path().join(".swarm/runs"));
+    ending::end_runs(&Paths::new(folder.path()).runs);
     let kept = if args.keep {
         Some(folder.keep())
     } else {
@@ -175,7 +175,7 @@ fn page(args: &Demo, show: Show, repo: &Repo, output: &Output) -> (PageChoice, O
         Show::Nothing => false,
     };
     if is_shown {
-        let on_page = announce_page(!args.no_open, repo.state());
+        let on_page = announce_page(!args.no_open, repo.private());
         let run = DemoRun { is_kept: args.keep };
         (PageChoice::Demo(run), Some(on_page))
     } else {

@@ -56,7 +56,7 @@ fn examine_state(fix: bool, context: &Context, checks: &mut Vec<Check>) -> Optio
         }
     };
     checks.push(Check::ok("setup", format!("{}", repo.folder().display())));
-    checks.extend(["state", "runs"].map(|name| private_folder(&repo, name, fix)));
+    checks.extend(["state", "private"].map(|name| private_folder(&repo, name, fix)));
     let config = configuration(&repo, checks);
     if let Some(config) = &config {
         checks.extend(agents::all(&repo, config));
@@ -117,9 +117,12 @@ fn open_git(context: &Context, checks: &mut Vec<Check>) -> Option<GitRepo> {
     }
 }
 
-/// `state/` and `runs/` must be private to their owner.
+/// `.swarm/state` and swarm's folder in the git directory must be private to their owner.
 fn private_folder(repo: &Repo, name: &'static str, fix: bool) -> Check {
-    let path = repo.folder().join(name);
+    let path = match name {
+        "state" => repo.state(),
+        _ => repo.private(),
+    };
     let metadata = match fs::symlink_metadata(&path) {
         Ok(metadata) => metadata,
         // The check of the log gives the advice.
@@ -245,7 +248,7 @@ fn daemon_and_log(repo: &Repo, fix: bool, checks: &mut Vec<Check>) -> Option<Fin
                 format!("running (pid {})", daemon.pid()),
             ));
             checks.push(Check::ok("log", "checked by the daemon when it started"));
-            checks.extend(checkpoints(paths));
+            checks.extend(checkpoints(paths, fix));
             checks.extend(hooks(paths));
             return None;
         }
@@ -274,7 +277,7 @@ fn state(paths: &Paths, fix: bool, checks: &mut Vec<Check>) -> Option<Findings> 
             if !fails {
                 checks.push(log(paths));
                 checks.extend(rollback(paths));
-                checks.extend(checkpoints(paths));
+                checks.extend(checkpoints(paths, fix));
                 checks.extend(hooks(paths));
                 checks.extend(clock(paths));
             }
@@ -319,19 +322,26 @@ fn rollback(paths: &Paths) -> Option<Check> {
 }
 
 /// Which checkpoints are usable.
-fn checkpoints(paths: &Paths) -> Vec<Check> {
+fn checkpoints(paths: &Paths, fix: bool) -> Vec<Check> {
+    let mut checks = Vec::new();
+    if fix {
+        match offline::put_back_work(paths) {
+            Ok(refs) => checks.extend(
+                refs.iter()
+                    .map(|name| fixed("checkpoint", format!("{name} was deleted and is back"))),
+            ),
+            Err(error) => checks.push(Check::error("checkpoint", error)),
+        }
+    }
     let (sound, faults) = match offline::sound_checkpoints(paths) {
         Ok(found) => found,
         Err(error) => return vec![Check::error("checkpoints", error)],
     };
-    let mut checks: Vec<Check> = faults
-        .iter()
-        .map(|(name, why)| {
-            Check::warn("checkpoint", format!("cannot roll back to {name}: {why}")).advice(format!(
-                "if you do not need it, delete it: swarm checkpoint delete {name}"
-            ))
-        })
-        .collect();
+    checks.extend(faults.iter().map(|(name, why)| {
+        Check::warn("checkpoint", format!("cannot roll back to {name}: {why}")).advice(format!(
+            "if you do not need it, delete it: swarm checkpoint delete {name}"
+        ))
+    }));
     if let Some(newest) = sound.last() {
         let count = sound.len();
         let message = format!("{count} usable, the newest is {newest}");
@@ -367,13 +377,13 @@ fn without_daemon(repo: &Repo, fix: bool) -> Check {
         }
         Ok(false) => {}
     }
-    let left = match DaemonFile::read(&repo.state()) {
+    let left = match DaemonFile::read(&repo.private()) {
         Ok(None) => return Check::ok("daemon", "not running"),
         Ok(Some(file)) => file,
         Err(error) => {
             return Check::warn(
                 "daemon",
-                format!("not running; .swarm/state/daemon.json cannot be read: {error}"),
+                format!("not running; daemon.json cannot be read: {error}"),
             )
             .advice("the next start replaces it: swarm start");
         }
@@ -404,7 +414,7 @@ fn remove_stale_files(repo: &Repo, left: &DaemonFile) -> io::Result<()> {
     if kind.is_ok_and(|kind| kind.is_socket()) {
         remove::file(&left.socket)?;
     }
-    DaemonFile::remove(&repo.state())
+    DaemonFile::remove(&repo.private())
 }
 
 fn log(paths: &Paths) -> Check {
@@ -448,7 +458,7 @@ mod tests {
         let check = private_folder(&repo, "state", true);
         assert!(check.fixed && check.message.contains("755"));
         assert_eq!(private_folder(&repo, "state", false).level, Level::Ok);
-        assert_eq!(private_folder(&repo, "runs", false).level, Level::Ok);
+        assert_eq!(private_folder(&repo, "private", false).level, Level::Ok);
     }
 
     #[test]
@@ -476,7 +486,7 @@ mod tests {
         left.write(&repo.state()).unwrap();
         remove_stale_files(&repo, &left).unwrap();
         assert!(precious.exists());
-        assert_eq!(DaemonFile::read(&repo.state()).unwrap(), None);
+        assert_eq!(DaemonFile::read(&repo.private()).unwrap(), None);
         left.socket = repo.state().join("s");
         drop(std::os::unix::net::UnixListener::bind(&left.socket).unwrap());
         remove_stale_files(&repo, &left).unwrap();

@@ -45,7 +45,7 @@ pub(super) fn run(args: &Synthesize, context: &mut Context) -> Result<(), CliErr
     let command = Command::Memory(MemoryCommand::Synthesize { profile });
     let answer = context.daemon()?.execute(&command)?;
     let run = safe(text(&answer, "run"));
-    let words = format!("{run} reads the new learnings; what it does: .swarm/runs/{run}");
+    let words = format!("{run} reads the new learnings; what it does: .git/swarm/runs/{run}");
     confirm::confirm(context, &answer, &words)
 }
 

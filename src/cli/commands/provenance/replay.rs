@@ -128,7 +128,7 @@ fn report(args: &Replay, context: &mut Context, of: &RunId, shown: &Value) -> Re
         return Err(
             CliError::refused(format!("the replay has no verdict: {why}"))
                 .code("REPLAY_FAILED")
-                .hint(format!("see its output: .swarm/runs/{run}")),
+                .hint(format!("see its output: .git/swarm/runs/{run}")),
         );
     };
     if context.output.json {

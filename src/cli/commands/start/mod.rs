@@ -136,7 +136,7 @@ pub fn run(args: &Start, context: &mut Context) -> Result<(), CliError> {
             (false, None) => PageChoice::AnyPort,
         },
         style,
-        on_page: says_page(args, context).then(|| page::announce(!args.no_open, repo.state())),
+        on_page: says_page(args, context).then(|| page::announce(!args.no_open, repo.private())),
         label: None,
         also: None,
         before: Arc::clone(&before),

@@ -15,7 +15,7 @@ use crate::web::entry::access::CODE_LIFE;
 use crate::web::entry::opener;
 
 /// Prints the link as a message, and opens it if `opens`.
-pub fn announce(opens: bool, state_dir: PathBuf) -> OnPage {
+pub fn announce(opens: bool, private: PathBuf) -> OnPage {
     Box::new(move |link| {
         let opens = opens && has_display(|name| std::env::var_os(name));
         let how = if opens {
@@ -27,7 +27,7 @@ pub fn announce(opens: bool, state_dir: PathBuf) -> OnPage {
         // The daemon continues even if nobody reads.
         drop(std::io::stderr().write_all(line.as_bytes()));
         if opens {
-            open(state_dir, &link);
+            open(private, &link);
         }
     })
 }
@@ -40,8 +40,8 @@ fn has_display(variable: impl Fn(&str) -> Option<OsString>) -> bool {
     !is_root && (cfg!(target_os = "macos") || is_set("DISPLAY") || is_set("WAYLAND_DISPLAY"))
 }
 
-fn open(state_dir: PathBuf, link: &str) {
-    match opener::write(&state_dir, link) {
+fn open(private: PathBuf, link: &str) {
+    match opener::write(&private, link) {
         Ok(file) => {
             if let Ok(mut child) = browser(&file).spawn() {
                 // It may live as long as the browser; a thread that cannot start leaves a zombie
@@ -54,7 +54,7 @@ fn open(state_dir: PathBuf, link: &str) {
     // The end of the daemon removes the file too.
     drop(thread::Builder::new().spawn(move || {
         thread::sleep(CODE_LIFE);
-        opener::remove(&state_dir)
+        opener::remove(&private)
     }));
 }
 

@@ -22,7 +22,7 @@ const LONG_NUMBER: usize = 8;
 /// Folders whose content has random names.
 const TEMPORARY: &[&str] = &["/tmp/", "/var/tmp/", "/var/folders/", "/dev/shm/"];
 /// Folders of swarm with a folder for each worktree or run.
-const OF_SWARM: &[&str] = &["/.swarm/worktrees/", "/.swarm/runs/"];
+const OF_SWARM: &[&str] = &["/.swarm/worktrees/", "/swarm/runs/"];
 const UNITS: &[&str] = &[
     "ns", "us", "µs", "μs", "ms", "s", "sec", "secs", "second", "seconds", "m", "min", "mins",
     "minute", "minutes", "h", "hour", "hours",

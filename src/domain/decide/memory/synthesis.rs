@@ -172,7 +172,7 @@ pub(in crate::domain::decide) fn over(
         let how = describe_end(&end);
         let message = format!(
             "the synthesis of learnings failed ({how}); what it was to read waits for the next \
-            one, when more is learned; its output: .swarm/runs/{}",
+            one, when more is learned; its output: .git/swarm/runs/{}",
             run.id
         );
         plan.warn(FAILED, &message);

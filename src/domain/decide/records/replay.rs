@@ -50,7 +50,7 @@ pub(in crate::domain::decide) fn ask(
         });
     }
     if let Some(run) = state.replay_under_way() {
-        let see = format!("see what it does: .swarm/runs/{run}");
+        let see = format!("see what it does: .git/swarm/runs/{run}");
         let why = format!("{run} is under way, and there is one at a time");
         return Err(not_now(WHAT, &why, Some(&see)));
     }

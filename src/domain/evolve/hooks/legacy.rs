@@ -109,6 +109,7 @@ pub(crate) fn about(state: &State, at: Timestamp, event: &Event) -> Vec<Call> {
         // No hook is told of these.
         Event::Mark(_)
         | Event::DaemonStarted(_)
+        | Event::NumbersRaised(_)
         | Event::PhaseChanged(_)
         | Event::PauseLifted(_)
         | Event::SettingsLoaded(_)

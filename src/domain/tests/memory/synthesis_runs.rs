@@ -173,7 +173,7 @@ fn a_failure_is_a_warning_and_waits_for_the_next_learnings() {
     ends(&mut s, said);
     let expected = "the synthesis of learnings failed (exit code 3: no such model); what it was to \
         read waits for the next one, when more is learned; its output: \
-        .swarm/runs/r0001-synthesis";
+        .git/swarm/runs/r0001-synthesis";
     assert_eq!(warning(&s).unwrap(), expected);
     assert_eq!(runs(&s).len(), 1);
     learn_some(&mut s, 3..=4);
