@@ -178,13 +178,9 @@ fn each_line_of_the_log_has_the_form_of_the_contract() {
         assert!(dur >= durable && dur < place as u64 + 1, "{event}");
         durable = dur;
     }
-    let modes = ["state", "runs"].map(|name| {
+    let modes = [sandbox.dot_swarm("state"), sandbox.private("runs")].map(|folder| {
         use std::os::unix::fs::PermissionsExt as _;
-        fs::metadata(sandbox.dot_swarm(name))
-            .unwrap()
-            .permissions()
-            .mode()
-            & 0o777
+        fs::metadata(folder).unwrap().permissions().mode() & 0o777
     });
     assert_eq!(modes, [0o700, 0o700]);
 }

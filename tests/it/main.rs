@@ -91,6 +91,7 @@ mod submodules;
 mod synthesis;
 mod syscalls;
 mod told_memory;
+mod two_daemons;
 mod undo;
 mod unusual_names;
 mod wrong_trees;

@@ -154,7 +154,9 @@ impl Storm<'_> {
             .flatten();
         let mut all: Vec<_> = folder.flatten().map(|entry| entry.path()).collect();
         all.sort();
-        if let Some(path) = all.get(self.dice.below(all.len().max(1) as u64) as usize) {
+        let many = u64::try_from(all.len().max(1)).unwrap();
+        let drawn = usize::try_from(self.dice.below(many)).unwrap();
+        if let Some(path) = all.get(drawn) {
             self.sandbox.shell(&format!("rm -rf '{}'", path.display()));
         }
     }
@@ -191,7 +193,11 @@ impl Storm<'_> {
         }
         self.daemon = None;
         for _ in 0..4 {
+            // A rollback leaves a pause, which only a daemon ends.
+            let daemon = self.sandbox.start();
             self.say(&["resume"]);
+            daemon.stop();
+            drop(daemon);
             let daemon = self.sandbox.spawn_daemon(&["--until-idle"]);
             let code = daemon.wait_exit(4 * PATIENCE);
             *self.ends.entry(code).or_default() += 1;

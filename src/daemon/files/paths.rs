@@ -61,9 +61,9 @@ impl Paths {
         self.worktrees.join(name)
     }
 
-    /// `.swarm/state/lease`, which a live daemon holds.
+    /// `<git common directory>/swarm/lease`, which a live daemon holds.
     pub fn lease(&self) -> PathBuf {
-        self.state.join("lease")
+        self.private.join("lease")
     }
 
     /// `.swarm/hooks/`

@@ -12,7 +12,10 @@ use crate::domain::event::{Event, StateRestored};
 use crate::domain::evolve::evolve;
 use crate::domain::state::State;
 use crate::journal::repair::read_base_state;
-use crate::journal::{Journal, JournalError, LockError, Record, StartFrom, StateLock, load};
+use crate::journal::{
+    AppendError, Journal, JournalError, LIVE_FILE, LockError, Record, SecondNames, StartFrom,
+    StateLock, load,
+};
 use crate::plain_file;
 
 /// An open state directory, with its lock held.
@@ -41,11 +44,17 @@ impl Store {
         if let Err(error) = super::exports::clear(paths) {
             tracing::warn!(%error, "unfinished temporary files could not be removed");
         }
+        let names = paths.second_names();
+        if let Some(names) = &names {
+            // Somebody may have removed it since the command began.
+            names.restore()?;
+        }
         // Reads before anything is changed.
         let (state, from) = read(paths)?;
         transfer::finish(paths, &state)?;
         let (mut journal, opened) = Journal::open(&paths.state)?;
-        if let Some(names) = paths.second_names()
+        refuse_vanished(paths, &state, opened.position.seq, names.as_ref())?;
+        if let Some(names) = names
             && let Err(error) = journal.keep_second_names(names)
         {
             tracing::warn!(%error, "nothing protects the event log from `git clean`");
@@ -69,6 +78,22 @@ impl Store {
     pub(crate) fn into_parts(self) -> (Journal, StateLock) {
         (self.journal, self.lock)
     }
+}
+
+/// Refuses a log that somebody removed while it was opened. An empty one in its place would take
+/// its second name.
+fn refuse_vanished(
+    paths: &Paths,
+    state: &State,
+    opened: u64,
+    names: Option<&SecondNames>,
+) -> Result<(), DaemonError> {
+    let kept = names.is_some_and(SecondNames::is_any);
+    if opened < state.seq || (opened == 0 && kept) {
+        let path = paths.state.join(LIVE_FILE);
+        return Err(AppendError::Removed { path }.into());
+    }
+    Ok(())
 }
 
 /// Takes the lock of a repository's state.

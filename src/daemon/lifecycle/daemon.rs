@@ -135,7 +135,7 @@ impl Daemon {
         log_doubts(&doubts);
         trusted_config::keep(&paths, &repo)?;
         let alive =
-            process::hold(&paths.lease()).map_err(DaemonError::io("hold .swarm/state/lease"))?;
+            process::hold(&paths.lease()).map_err(DaemonError::io("hold .git/swarm/lease"))?;
         settle_leftovers(&paths, &repo)?;
         settings.hooks = hooks::settings(&repo, &config, &store.state)?;
         crash::point("daemon.checkouts-settled");
@@ -274,9 +274,10 @@ fn clean_end(notes: &Notes, handle: &Handle) -> End {
 
 /// The counters, if this repository shows higher numbers than the log knows.
 fn numbers_taken(paths: &Paths, target: &str, state: &State) -> Option<Counters> {
-    match state.seq {
-        0 => numbers::of_earlier(paths, Some(target)),
-        _ => numbers::raised(paths, target, state.counters),
+    if state.seq == 0 {
+        numbers::of_earlier(paths, Some(target))
+    } else {
+        numbers::raised(paths, target, state.counters)
     }
 }
 

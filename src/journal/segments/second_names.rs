@@ -16,6 +16,7 @@ use super::candidates::{SegmentCandidate, first_of_name, rotated_name};
 use crate::journal::disk::{Disk, Storage as _, make_private_dir};
 use crate::journal::error::JournalError;
 use crate::journal::repair::diagnose;
+use crate::remove;
 
 /// What the name of a file begins with that is no second name of the log any more.
 const REPLACED: &str = "replaced.";
@@ -38,7 +39,7 @@ impl SecondNames {
         }
     }
 
-    /// Whether there are any.
+    /// Whether there are any with events.
     pub fn is_any(&self) -> bool {
         self.list().is_ok_and(|names| !names.is_empty())
     }
@@ -67,6 +68,8 @@ impl SecondNames {
         let name = self.folder.join(rotated_name(first));
         match fs::symlink_metadata(&name) {
             Ok(there) if there.ino() == fs::symlink_metadata(path)?.ino() => return Ok(()),
+            // It had no event: nothing has to be kept.
+            Ok(there) if there.len() == 0 => remove::file(&name)?,
             Ok(_) => self.set_aside(first)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
@@ -82,7 +85,7 @@ impl SecondNames {
         let names = self.list()?;
         let mut live = SegmentCandidate::live(&self.state_dir)?;
         if let Some(older) = &live
-            && self.goes_on_from(older, &names)?
+            && (self.is_in_the_way(older, &names) || self.goes_on_from(older, &names)?)
         {
             let aside = self.folder.join(OLDER);
             fs::rename(&older.path, &aside).map_err(JournalError::io("rename", &older.path))?;
@@ -118,6 +121,15 @@ impl SecondNames {
         Ok(restored)
     }
 
+    /// Whether `live` is an empty file in the place of what the second names still have.
+    fn is_in_the_way(&self, live: &SegmentCandidate, names: &[SecondName]) -> bool {
+        let gone = |name: &SecondName| {
+            let rotated = self.state_dir.join(rotated_name(name.first));
+            fs::symlink_metadata(rotated).is_err()
+        };
+        live.size == 0 && names.iter().any(gone)
+    }
+
     /// Whether the second names are those of a sound log that is longer than `live`, whose events
     /// it has.
     fn goes_on_from(
@@ -145,9 +157,10 @@ impl SecondNames {
         let together = tempfile::tempdir_in(&self.folder);
         let together = together.map_err(JournalError::io("make a folder in", &self.folder))?;
         for name in names {
-            let file = match Some(name.first) == last {
-                true => LIVE_FILE.to_owned(),
-                false => rotated_name(name.first),
+            let file = if Some(name.first) == last {
+                LIVE_FILE.to_owned()
+            } else {
+                rotated_name(name.first)
             };
             fs::hard_link(&name.path, together.path().join(file))
                 .map_err(JournalError::io("link", &name.path))?;
@@ -199,7 +212,8 @@ impl SecondNames {
                 continue;
             };
             let meta = entry.metadata().map_err(failed())?;
-            if meta.is_file() {
+            // Without an event there is nothing to bring back.
+            if meta.is_file() && meta.len() > 0 {
                 found.push(SecondName {
                     first,
                     inode: meta.ino(),
@@ -298,6 +312,16 @@ mod tests {
             let kept = names.folder.join("replaced.events.1.jsonl");
             assert_eq!(fs::read_to_string(kept).unwrap(), line(1));
         }
+    }
+
+    #[test]
+    fn an_empty_file_in_the_place_of_the_log_takes_no_second_name() {
+        let (_dir, names) = log(&[1]);
+        let live = names.state_dir.join(LIVE_FILE);
+        fs::remove_file(&live).unwrap();
+        fs::write(&live, "").unwrap();
+        assert!(names.restore().unwrap());
+        assert_eq!(own(&names, LIVE_FILE), line(1));
     }
 
     #[test]

@@ -119,9 +119,10 @@ fn open_git(context: &Context, checks: &mut Vec<Check>) -> Option<GitRepo> {
 
 /// `.swarm/state` and swarm's folder in the git directory must be private to their owner.
 fn private_folder(repo: &Repo, name: &'static str, fix: bool) -> Check {
-    let path = match name {
-        "state" => repo.state(),
-        _ => repo.private(),
+    let path = if name == "state" {
+        repo.state()
+    } else {
+        repo.private()
     };
     let metadata = match fs::symlink_metadata(&path) {
         Ok(metadata) => metadata,
