@@ -261,9 +261,9 @@ mod tests {
 
     #[test]
     fn a_link_in_place_of_a_folder_in_the_git_directory_is_refused() {
-        for name in ["", "runs", "log"] {
+        for name in ["swarm", "swarm/runs", "swarm/log"] {
             let (dir, root) = repo();
-            let link = root.join(".git/swarm").join(name);
+            let link = root.join(".git").join(name);
             mkdir(link.parent().unwrap());
             std::os::unix::fs::symlink(dir.path(), &link).unwrap();
             let error = Repo::find(&root).unwrap_err();

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::time::Duration;
 
+use nix::sys::signal::Signal;
 use serde_json::json;
 
 use crate::formatter::prettier;
@@ -124,8 +125,9 @@ impl Storm<'_> {
             0 => drop(sandbox.shell("git clean -fdxq")),
             1 => {
                 sandbox.shell(
-                    "git stash -u -q || exit 0; git stash pop -q 2>&1 || { git checkout -q \
-                    stash@{0} -- draft.txt; git reset -q draft.txt; git stash drop -q; }",
+                    "git stash -u -q; [ -z \"$(git stash list)\" ] || git stash pop -q || { until git \
+                    checkout -q stash@{0} -- draft.txt; do sleep 0.05; done; git reset -q \
+                    draft.txt; git stash drop -q; }",
                 );
             }
             2 => drop(sandbox.shell("git gc -q --prune=now")),
@@ -184,12 +186,9 @@ impl Storm<'_> {
 
     /// The tools are done: the swarm does the rest.
     fn settle(&mut self) {
-        if self
-            .daemon
-            .as_ref()
-            .is_some_and(|daemon| daemon.exited().is_none())
-        {
-            self.say(&["stop"]);
+        if let Some(daemon) = self.daemon.as_ref().filter(|it| it.exited().is_none()) {
+            daemon.signal(Signal::SIGTERM);
+            daemon.wait_exit(PATIENCE);
         }
         self.daemon = None;
         for _ in 0..4 {
