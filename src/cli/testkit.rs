@@ -332,6 +332,7 @@ fn doubt() -> Doubt {
         failed_tests: None,
         output: Some("connection refused".into()),
         repeat: true,
+        after: 1,
     }
 }
 
@@ -465,6 +466,7 @@ fn judged_events() -> Vec<Event> {
             command: "true".into(),
             run: run(),
             alone: false,
+            port: None,
         }),
         Event::TaskSet(TaskSet {
             agent: agent(),

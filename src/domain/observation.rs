@@ -228,6 +228,10 @@ pub struct RunEnd {
     /// can have (a port, a database) was in use.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_use: bool,
+    /// The port of its worktree that another program holds, if that is why it failed. The next
+    /// command in the worktree gets other ports.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_port: Option<u16>,
     /// After a failed quality command: number of failed tests in the summary of its output, if
     /// known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -265,6 +269,7 @@ impl RunEnd {
             last_words: None,
             fingerprint: None,
             in_use: false,
+            held_port: None,
             failed_tests: None,
             tree: None,
             verdict: None,

@@ -31,6 +31,8 @@ pub enum WarningKind {
     Setup,
     /// Quality commands that use the same port, file or database.
     Collision,
+    /// A port of a worktree that another program holds.
+    Port,
     /// Files that could not be copied into a worktree.
     LocalFiles,
     /// A hook that failed.
@@ -75,6 +77,7 @@ impl WarningKind {
             Self::Check => "quality-",
             Self::Setup => "setup-",
             Self::Collision => "collision",
+            Self::Port => "port-",
             Self::LocalFiles => "worktree-copy",
             Self::Hook => "hook-",
             Self::Inbox => "inbox-",

@@ -43,8 +43,8 @@ pub use report::details::{
     Bump, BumpKind, bumps, on_the_way, used_by_landed, used_by_profile, worked,
 };
 pub use report::{
-    ReportView, ReportedIdea, SleptView, Stuck, all_spent, landed_at, report, spent_under_way,
-    stuck, warned,
+    OutageView, ReportView, ReportedIdea, SleptView, Stuck, all_spent, landed_at, report,
+    spent_under_way, stuck, warned,
 };
 pub use search::{Found, search};
 pub use status::no_daemon::after_a_start;

@@ -198,6 +198,10 @@ fn parts(report: &Value, times: &Times) -> Vec<(&'static str, Tone, Vec<String>)
             clock::span(seconds.saturating_mul(1_000))
         )
     });
+    let outages = list(report, "outages").iter().map(|one| {
+        let since = time(one, "since").map_or_else(String::new, |at| times.show(at));
+        format!("{since}  {}", safe(text(one, "message")))
+    });
     vec![
         ("Landed", Tone::Good, ideas("landed")),
         ("Had nothing to land", Tone::Warn, ideas("nothingToLand")),
@@ -205,6 +209,7 @@ fn parts(report: &Value, times: &Times) -> Vec<(&'static str, Tone, Vec<String>)
         ("Unfinished", Tone::Plain, ideas("waiting")),
         ("Accounts on hold", Tone::Warn, accounts),
         ("The machine slept", Tone::Plain, slept.collect()),
+        ("Failed outside the work", Tone::Warn, outages.collect()),
     ]
 }
 

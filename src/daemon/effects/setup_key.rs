@@ -34,6 +34,9 @@ pub(super) fn setup_key(context: &DriverContext, name: &str) -> Result<Option<St
         add(&mut key, variable.as_bytes());
         add(&mut key, value.as_bytes());
     }
+    if let Some(base) = slot::moved_to(context, name) {
+        add(&mut key, &base.to_le_bytes());
+    }
     for path in context.repo.matching_files(name, &worktree.setup_inputs)? {
         add(&mut key, path.as_os_str().as_bytes());
         let found = content(&tree.join(&path))

@@ -2,9 +2,14 @@
 //!
 //! Invariant: a block belongs to the daemon that listens on its first port on the loopback
 //! interface, whoever's daemon that is; the system ends the lease with the process. All blocks lie
-//! below the ephemeral ports of Linux. Opened by `daemon`, read by `runs::slot`.
+//! below the ephemeral ports of Linux. A slot keeps its ports as long as the daemon lives, unless
+//! another program holds one of them. Opened by `daemon`, read by `runs::slot`.
 
-use std::net::{Ipv4Addr, TcpListener};
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener};
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 /// First port of the first block.
 const FIRST: u16 = 20_000;
@@ -14,11 +19,15 @@ const BLOCKS: u16 = 8;
 const SIZE: u16 = 1_440;
 /// Ports of a slot.
 const SLOT_PORTS: u16 = 20;
+/// Parts of a block that no worktree has, for slots whose own ports another program holds.
+const SPARE: Range<u16> = 67..SIZE / SLOT_PORTS;
 
 /// The lease of a block.
 #[derive(Debug)]
 pub(crate) struct PortBlock {
     first: u16,
+    /// Slots that have left their own ports, with the spare part that they have instead.
+    moved: Mutex<BTreeMap<u16, u16>>,
     /// Holds the lease.
     _listener: TcpListener,
 }
@@ -31,10 +40,15 @@ impl PortBlock {
 
     fn lease_at(first: u16) -> Option<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, first)).ok()?;
-        Some(Self {
+        Some(Self::at(first, listener))
+    }
+
+    fn at(first: u16, listener: TcpListener) -> Self {
+        Self {
             first,
+            moved: Mutex::default(),
             _listener: listener,
-        })
+        }
     }
 
     /// Its first port.
@@ -44,9 +58,57 @@ impl PortBlock {
 
     /// First port of a slot, from slot 1; `None` if the block ends before it.
     pub(crate) fn base(&self, slot: u16) -> Option<u16> {
+        let moved = self.moved.lock().unwrap_or_else(PoisonError::into_inner);
+        self.part(moved.get(&slot).copied().unwrap_or(slot))
+    }
+
+    /// Whether a slot has other ports than its own.
+    pub(crate) fn has_moved(&self, slot: u16) -> bool {
+        let moved = self.moved.lock().unwrap_or_else(PoisonError::into_inner);
+        moved.contains_key(&slot)
+    }
+
+    /// Gives a slot free ports if a program holds one of those from `base` on, which a command of
+    /// the slot has just used in vain. Returns the held port; `None` if there is none, or if there
+    /// are no free ports.
+    pub(crate) fn leave_held(&self, slot: u16, base: u16) -> Option<u16> {
+        let held = held_port(base)?;
+        let mut moved = self.moved.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.part(moved.get(&slot).copied().unwrap_or(slot));
+        if now == Some(base) {
+            let free = |part: &u16| {
+                let is_used = moved.values().any(|used| used == part);
+                !is_used
+                    && self
+                        .part(*part)
+                        .is_some_and(|base| held_port(base).is_none())
+            };
+            let spare = SPARE.into_iter().find(free)?;
+            moved.insert(slot, spare);
+        }
+        Some(held)
+    }
+
+    fn part(&self, slot: u16) -> Option<u16> {
         let offset = slot.checked_mul(SLOT_PORTS)?;
         (slot >= 1 && offset < SIZE).then(|| self.first + offset)
     }
+}
+
+/// The first port of a slot's ports that a program listens on.
+fn held_port(base: u16) -> Option<u16> {
+    let addresses: [IpAddr; 3] = [
+        Ipv4Addr::LOCALHOST.into(),
+        Ipv4Addr::UNSPECIFIED.into(),
+        Ipv6Addr::LOCALHOST.into(),
+    ];
+    let is_held = |port: u16| {
+        addresses.iter().any(|address| {
+            let bound = TcpListener::bind((*address, port));
+            bound.is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse)
+        })
+    };
+    (base..base + SLOT_PORTS).find(|port| is_held(*port))
 }
 
 /// First ports of all blocks, the one that was used before first.
@@ -61,13 +123,37 @@ fn candidates(before: Option<u16>) -> impl Iterator<Item = u16> {
 mod tests {
     use super::*;
 
+    /// A block whose lease is any free port: the real ones may all be leased on this machine.
+    fn block_at(first: u16) -> PortBlock {
+        PortBlock::at(first, TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap())
+    }
+
+    #[test]
+    fn a_slot_whose_port_another_program_holds_gets_ports_that_are_free() {
+        // Before all blocks, so that no daemon of this machine is met.
+        let block = block_at(FIRST - SIZE);
+        let base = block.base(2).unwrap();
+        assert_eq!(block.leave_held(2, base), None, "all are free");
+        for (address, port) in [("127.0.0.1", base + 3), ("0.0.0.0", base + 7)] {
+            let _held = TcpListener::bind((address, port)).unwrap();
+            assert_eq!(block.leave_held(2, base), Some(port));
+        }
+        let other = block.base(2).unwrap();
+        assert!(block.has_moved(2) && other > block.base(66).unwrap());
+        let _held = TcpListener::bind(("127.0.0.1", other)).unwrap();
+        let third = block.base(3).unwrap();
+        let _third = TcpListener::bind(("127.0.0.1", third)).unwrap();
+        block.leave_held(3, third);
+        let taken = [other, block.base(2).unwrap(), base];
+        assert!(
+            !taken.contains(&block.base(3).unwrap()),
+            "one slot, one part"
+        );
+    }
+
     #[test]
     fn slots_share_no_port_with_each_other_the_lease_or_the_next_block() {
-        let block = PortBlock {
-            first: FIRST,
-            // Any free port: the real ones may all be leased on this machine.
-            _listener: TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap(),
-        };
+        let block = block_at(FIRST);
         assert_eq!(block.base(0), None, "the lease's own port");
         let bases: Vec<u16> = (1..=71).map(|slot| block.base(slot).unwrap()).collect();
         assert_eq!(bases[0], FIRST + SLOT_PORTS);

@@ -15,7 +15,7 @@ use tokio::task::spawn_blocking;
 
 use super::end_diagnosis::{self, EndDiagnosis};
 use super::output_reader::AgentOutputReader;
-use super::{follow, launch, recalled_launch, shown_memory};
+use super::{follow, launch, recalled_launch, shown_memory, slot};
 use crate::agents::stream::Conclusion;
 use crate::crash;
 use crate::daemon::actor::handle::Handle;
@@ -112,6 +112,12 @@ async fn carry_out(
         EndDiagnosis::Output(output) => output,
         EndDiagnosis::DiskFull => return Err(disk_full(run).into()),
     };
+    let held_port = if output.in_use {
+        let (context, dir) = (Arc::clone(context), dir.clone());
+        spawn_blocking(move || slot::leave_held_ports(&context, &dir)).await?
+    } else {
+        None
+    };
     crash::point("run.over");
     report_reading(handle, run, purpose).await;
     let after = launch::after_iteration(context, handle, purpose).await;
@@ -127,6 +133,7 @@ async fn carry_out(
         fingerprint: output.fingerprint,
         failed_tests: output.failed_tests,
         in_use: output.in_use,
+        held_port,
         verdict: conclusion.verdict,
         usage: conclusion.usage,
         session: conclusion.session,

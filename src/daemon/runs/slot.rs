@@ -2,7 +2,8 @@
 //!
 //! Invariant: worktree `w01` has slot 1 and so on to 64, the merge worktree has slot 65 and that of
 //! controls 66, so that what a setup made for a worktree stays right for as long as the worktree
-//! lives. A worktree beyond them has no slot. Called by `launch`, `script` and `hooks`.
+//! lives. A worktree beyond them has no slot. Its ports change only if another program holds one.
+//! Called by `launch`, `script` and `hooks`, and by `run` after a command that found a port in use.
 
 use std::collections::BTreeMap;
 
@@ -10,6 +11,7 @@ use crate::agents::environment::WorkVariables;
 use crate::config::{Config, Placeholders};
 use crate::daemon::effects::context::DriverContext;
 use crate::git;
+use crate::process::RunDir;
 
 /// Slots of agents' worktrees, from 1.
 const AGENTS: u16 = 64;
@@ -38,6 +40,21 @@ pub(crate) fn add_slot(
 /// is left out.
 pub(crate) fn configured(context: &DriverContext, worktree: &str) -> BTreeMap<String, String> {
     variables(&context.config(), &placeholders(context, worktree))
+}
+
+/// The first port of a worktree whose own ports another program holds.
+pub(crate) fn moved_to(context: &DriverContext, worktree: &str) -> Option<u16> {
+    let (slot, ports) = number(worktree).zip(context.ports())?;
+    ports.has_moved(slot).then(|| ports.base(slot))?
+}
+
+/// Gives the worktree of a command that found something in use other ports, if another program
+/// holds one of those that it had. Returns the held port. Blocks.
+pub(super) fn leave_held_ports(context: &DriverContext, dir: &RunDir) -> Option<u16> {
+    let spec = dir.spec().ok()?;
+    let number = |name| spec.env.get(name)?.parse().ok();
+    let (slot, base) = (number("SWARM_SLOT")?, number("SWARM_PORT_BASE")?);
+    context.ports()?.leave_held(slot, base)
 }
 
 fn variables(config: &Config, of_slot: &Placeholders) -> BTreeMap<String, String> {

@@ -179,7 +179,7 @@ pub(super) fn ready(
     if let Some(fault) = nobodys_fault(&failure) {
         return hold_for(plan, fault);
     }
-    let not_before = again_at(plan);
+    let not_before = again_at(plan, None);
     plan.emit(BaselineFailed {
         commit: None,
         command: None,
@@ -190,11 +190,13 @@ pub(super) fn ready(
     });
 }
 
-/// Time of the next check after a failed one; the wait grows.
-fn again_at(plan: &Plan<'_>) -> Timestamp {
+/// Time of the next check after one that failed at this command; the wait grows. It goes on growing
+/// where an outage has only paused: a service that limits its use fails the next check again.
+fn again_at(plan: &Plan<'_>, command: Option<&str>) -> Timestamp {
     let failed = plan.state.swarm.baseline.failed.as_ref();
-    let tries = failed.map_or(0, |failed| failed.tries);
-    let wait = WAIT_MS << tries.min(16);
+    let earlier = command.map_or(0, |it| plan.state.earlier_waits(it, plan.now));
+    let waits = failed.map_or(0, |failed| failed.tries) + earlier;
+    let wait = WAIT_MS << waits.min(16);
     plan.now.plus_millis(wait.min(WAIT_MAX_MS))
 }
 
@@ -228,7 +230,7 @@ pub(super) fn command_over(
             passed(plan, check, command, settings);
         }
         Some(_) if blame::has_collided(state, run, &end) => {
-            blame::warn_of_collision(plan, command.command);
+            blame::warn_of_collision(plan, command.command, check.tree.name(), &end);
             plan.emit(BaselineCleared {});
         }
         Some(how) if !is_stopped(state, run, &end.how) => {
@@ -263,10 +265,11 @@ fn failed(
     command: &str,
     (how, output): (String, Option<String>),
 ) {
-    let not_before = again_at(plan);
+    let command = shorten(command);
+    let not_before = again_at(plan, Some(&command));
     plan.emit(BaselineFailed {
         commit: Some(check.commit.clone()),
-        command: Some(shorten(command)),
+        command: Some(command),
         how: shorten(&how),
         output: output.as_deref().map(shorten),
         run: Some(run.clone()),

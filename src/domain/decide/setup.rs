@@ -9,6 +9,7 @@
 use super::attempt::gate;
 use super::attempt::run_end::{failure_of, is_stopped, killed_too_often, run_ended};
 use super::baseline;
+use super::blame;
 use super::decision::{End, Plan, shorten};
 use super::environment_faults::broken_commands::{self, CheckCommand, CheckedTree, CommandKind};
 use super::environment_faults::{nobodys_fault, release};
@@ -208,6 +209,9 @@ fn failed(
     let tree = CheckedTree::Worktree(agent, &attempt.idea);
     if broken_commands::hold(plan, &tree, command, &end.how) {
         return;
+    }
+    if end.held_port.is_some() {
+        blame::warn_of_collision(plan, command.command, &attempt.worktree, end);
     }
     match retry_after(tries) {
         Some(wait) => {

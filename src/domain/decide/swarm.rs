@@ -5,6 +5,7 @@
 
 use super::attempt::provider;
 use super::baseline;
+use super::blame;
 use super::budget::unpriced;
 use super::checkpoints::rolling_back;
 use super::decision::{Plan, shorten};
@@ -44,6 +45,7 @@ pub(super) fn started(
     });
     commands::look_again(plan);
     baseline::check_again(plan);
+    blame::forget_held_ports(plan);
     // Records that are owed are tried again at once.
     plan.clear_warning(WarningKind::Records.only());
 }

@@ -1,6 +1,7 @@
 //! Folds what is known of the untouched target.
 
 use super::attempt::count_lost;
+use super::checks::outage;
 use super::{blame, setup};
 use crate::domain::effect::TargetTree;
 use crate::domain::event::{
@@ -26,7 +27,7 @@ pub(super) fn check_out(state: &mut State, at: Timestamp, ready: &BaselineReady)
     let baseline = &mut state.swarm.baseline;
     baseline.green = baseline.passed.contains(&ready.commit);
     if baseline.green && !baseline.doubted {
-        pass(state, &ready.commit);
+        pass(state, at, &ready.commit);
     } else {
         baseline.checking = Some(BaselineCheck {
             commit: ready.commit.clone(),
@@ -61,21 +62,22 @@ pub(super) fn end_run(state: &mut State, ended: &RunEnded) {
     }
 }
 
-pub(super) fn pass_command(state: &mut State, passed: &BaselinePassed) {
+pub(super) fn pass_command(state: &mut State, at: Timestamp, passed: &BaselinePassed) {
     if passed.last {
         let baseline = &mut state.swarm.baseline;
         baseline.control_unfit |= baseline.outage.is_some() && is_in_verify(baseline);
-        pass(state, &passed.commit);
+        pass(state, at, &passed.commit);
         state.swarm.baseline.checking = None;
     } else if let Some(check) = &mut state.swarm.baseline.checking {
         check.next = passed.index + 1;
     }
 }
 
-pub(super) fn fail(state: &mut State, failed: &BaselineFailed) {
+pub(super) fn fail(state: &mut State, at: Timestamp, failed: &BaselineFailed) {
     let baseline = &mut state.swarm.baseline;
     let failure = baseline.failure(failed);
-    if failure.environment {
+    let outage = failure.environment;
+    if outage {
         baseline.outage.clone_from(&failure.commit);
     }
     baseline.control_unfit &= !is_in_verify(baseline);
@@ -88,6 +90,9 @@ pub(super) fn fail(state: &mut State, failed: &BaselineFailed) {
     let stands = |passed: &Oid| failed.commit.as_ref() != Some(passed);
     baseline.passed.retain(stands);
     blame::excuse_all(state);
+    if let Some(command) = failed.command.as_deref().filter(|_| outage) {
+        outage::go_on(state, at, command);
+    }
 }
 
 /// Whether the check that goes on is in the merge worktree.
@@ -110,6 +115,7 @@ pub(super) fn clear(state: &mut State) {
 /// What passed under another environment says nothing about this one, and neither does what failed.
 pub(super) fn change_environment(
     state: &mut State,
+    at: Timestamp,
     before: Option<CheckEnvironment>,
     now: Option<&CheckEnvironment>,
 ) {
@@ -119,6 +125,7 @@ pub(super) fn change_environment(
     if before.digest == now.digest {
         return;
     }
+    outage::end(state, at);
     let old = std::mem::take(&mut state.swarm.baseline);
     let mut elsewhere = old.elsewhere;
     let known = elsewhere.iter().position(|it| it.digest == now.digest);
@@ -159,9 +166,9 @@ pub(super) fn see_base(state: &mut State, base: &Oid) {
 
 /// The target is now at a commit that swarm landed. A control goes on while a failed check is in
 /// doubt, because the landing's own checks may have begun before it failed.
-pub(super) fn land(state: &mut State, commit: &Oid, checked: bool) {
+pub(super) fn land(state: &mut State, at: Timestamp, commit: &Oid, checked: bool) {
     if checked {
-        pass(state, commit);
+        pass(state, at, commit);
         if !state.swarm.baseline.doubted {
             state.swarm.baseline.checking = None;
         }
@@ -170,7 +177,8 @@ pub(super) fn land(state: &mut State, commit: &Oid, checked: bool) {
     }
 }
 
-fn pass(state: &mut State, commit: &Oid) {
+fn pass(state: &mut State, at: Timestamp, commit: &Oid) {
+    outage::end(state, at);
     let begun = state.counters.runs;
     let baseline = &mut state.swarm.baseline;
     if std::mem::take(&mut baseline.down) {

@@ -7,7 +7,7 @@ use crate::domain::event::{GateDoubted, GateExcused, RunEnded, VerifyDoubted};
 use crate::domain::observation::RunEndKind;
 use crate::domain::state::State;
 use crate::domain::state::baseline::Uncharged;
-use crate::domain::state::setup::CONTROL_TREE;
+use crate::domain::state::setup::{CONTROL_TREE, SetupDue};
 
 /// Remembers which run of a setup or quality command passed last.
 pub(super) fn end_run(state: &mut State, ended: &RunEnded) {
@@ -38,8 +38,14 @@ pub(super) fn doubt_gate(state: &mut State, doubted: &GateDoubted) {
     });
 }
 
+/// With other ports, what the setup has written may be wrong.
 pub(super) fn excuse_gate(state: &mut State, excused: &GateExcused) {
+    let settings = state.settings.as_deref();
+    let again = excused.port.is_some() && settings.is_some_and(|it| !it.setup.is_empty());
     with_attempt(state, &excused.agent, |attempt| {
+        if again {
+            attempt.setup = Some(SetupDue::new(""));
+        }
         attempt.check.uncharged = Some(Box::new(if excused.alone {
             Uncharged::Collided
         } else {

@@ -171,7 +171,7 @@ pub(super) fn land(state: &mut State, at: Timestamp, landed: &IdeaLanded) {
     if let Some(target) = &mut state.swarm.target {
         target.commit = commit.clone();
     }
-    baseline::land(state, commit, *checked);
+    baseline::land(state, at, commit, *checked);
     with_idea(state, id, at, |idea| is_done(idea, at, commit));
 }
 

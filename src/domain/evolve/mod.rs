@@ -48,14 +48,14 @@ fn fold(state: &mut State, at: Timestamp, event: &Event) {
         // The reader of the log installs the state that a log starts with.
         Event::Mark(_) | Event::ClockWentBack(_) | Event::StateRestored(_) => {}
         Event::MachineSlept(slept) => swarm::sleep(state, at, slept),
-        Event::DaemonStarted(started) => swarm::start(state, started),
+        Event::DaemonStarted(started) => swarm::start(state, at, started),
         Event::NumbersRaised(raised) => {
             state.counters = state.counters.at_least(raised.counters);
         }
         Event::PhaseChanged(changed) => swarm::change_phase(state, changed),
         Event::PauseSet(pause) => swarm::pause(state, pause),
         Event::PauseLifted(_) => swarm::lift_pause(state),
-        Event::SettingsLoaded(loaded) => swarm::load_settings(state, loaded),
+        Event::SettingsLoaded(loaded) => swarm::load_settings(state, at, loaded),
         Event::ModeSet(set) => swarm::set_mode(state, set),
         Event::RoomAwaited(awaited) => state.swarm.held_until = Some(awaited.until),
         Event::TargetSeen(seen) => swarm::see_target(state, seen),
@@ -63,8 +63,8 @@ fn fold(state: &mut State, at: Timestamp, event: &Event) {
         Event::TargetSettled(settled) => swarm::settle_target(state, settled),
         Event::BaselineReady(ready) => baseline::check_out(state, at, ready),
         Event::BaselineStarted(started) => baseline::start(state, at, started),
-        Event::BaselinePassed(passed) => baseline::pass_command(state, passed),
-        Event::BaselineFailed(failed) => baseline::fail(state, failed),
+        Event::BaselinePassed(passed) => baseline::pass_command(state, at, passed),
+        Event::BaselineFailed(failed) => baseline::fail(state, at, failed),
         Event::BaselineCleared(_) => baseline::clear(state),
         Event::BaselineDoubted(_) => blame::doubt_target(state),
         Event::GateDoubted(doubted) => blame::doubt_gate(state, doubted),

@@ -23,14 +23,14 @@ use crate::domain::time::Timestamp;
 const SLEEPS_KEPT: usize = 20;
 
 /// A new daemon retries the cleanup that failed before, and looks at the target again.
-pub(super) fn start(state: &mut State, started: &DaemonStarted) {
+pub(super) fn start(state: &mut State, at: Timestamp, started: &DaemonStarted) {
     state.owes_hooks = started.owes_hooks;
     if let Some(counters) = started.counters {
         state.counters = state.counters.at_least(counters);
     }
     if let Some(host) = &started.host {
         let before = std::mem::replace(&mut state.swarm.host, host.clone());
-        baseline::change_environment(state, before.environment, host.environment.as_ref());
+        baseline::change_environment(state, at, before.environment, host.environment.as_ref());
     }
     // Somebody may have moved the target while no daemon ran.
     state.swarm.baseline.green = false;
@@ -62,7 +62,7 @@ pub(super) fn lift_pause(state: &mut State) {
 }
 
 /// A changed gate starts again: commands that passed belonged to another gate.
-pub(super) fn load_settings(state: &mut State, loaded: &SettingsLoaded) {
+pub(super) fn load_settings(state: &mut State, at: Timestamp, loaded: &SettingsLoaded) {
     let SettingsLoaded { hash, settings } = loaded;
     state.config_hash.clone_from(hash);
     // The change may be what makes the command work.
@@ -72,7 +72,7 @@ pub(super) fn load_settings(state: &mut State, loaded: &SettingsLoaded) {
     let Some(before) = before else {
         return;
     };
-    configure_baseline(state, &before, settings);
+    configure_baseline(state, at, &before, settings);
     checks::configure(state, &before, settings);
     setup::configure(state, &before, settings);
     let same = before.quality_commands == settings.quality_commands;
@@ -90,7 +90,7 @@ pub(super) fn load_settings(state: &mut State, loaded: &SettingsLoaded) {
 
 /// Other setup or quality commands or another target must be checked anew. Any other change may
 /// have fixed what failed.
-fn configure_baseline(state: &mut State, before: &Settings, now: &Settings) {
+fn configure_baseline(state: &mut State, at: Timestamp, before: &Settings, now: &Settings) {
     let same = before.quality_commands == now.quality_commands
         && before.setup == now.setup
         && before.target == now.target
@@ -98,6 +98,7 @@ fn configure_baseline(state: &mut State, before: &Settings, now: &Settings) {
     if same {
         state.swarm.baseline.failed = None;
     } else {
+        checks::outage::end(state, at);
         state.swarm.baseline = Baseline::default();
     }
 }

@@ -171,10 +171,14 @@ pub struct Doubt {
     /// End of its output, as one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
-    /// Whether an attempt's work is charged only if the command fails once more, after it has
-    /// passed elsewhere. A merged tree is always checked once more.
+    /// Whether the command runs once more on the work after it has passed elsewhere; if it fails in
+    /// another way then, it must pass elsewhere again. A merged tree is always checked once more.
     #[serde(default, skip_serializing_if = "is_false")]
     pub repeat: bool,
+    /// Number of the last run that had begun when this one ended: only what passes in a later run
+    /// can show that nothing outside the work is at fault.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub after: u64,
 }
 
 /// A failed check in an agent's worktree that the work is not charged for.
@@ -285,10 +289,10 @@ impl State {
         command.map(String::as_str)
     }
 
-    /// Whether the command has passed on some tree in a run that began after this one.
-    pub fn has_passed_since(&self, command: &str, run: &RunId) -> bool {
-        let passed = self.swarm.baseline.commands.get(command);
-        passed.is_some_and(|passed| *passed > run.number())
+    /// Whether the command in doubt has passed on some tree in a run that began after it failed.
+    pub fn has_passed_since(&self, doubt: &Doubt) -> bool {
+        let passed = self.swarm.baseline.commands.get(&doubt.command);
+        passed.is_some_and(|passed| *passed > doubt.after)
     }
 
     /// Whether the untouched target fails commands that it passed before: something outside the
@@ -330,7 +334,7 @@ impl State {
             && attempt.ending.is_none();
         let in_doubt = || {
             let doubt = self.doubt_of(attempt);
-            doubt.is_some_and(|doubt| !self.has_passed_since(&doubt.command, &doubt.run))
+            doubt.is_some_and(|doubt| !self.has_passed_since(doubt))
         };
         at_check
             && self.requires_baseline()
@@ -343,8 +347,7 @@ impl State {
             return false;
         };
         let is_open = |doubt: &Doubt| {
-            settings.quality_commands.contains(&doubt.command)
-                && !self.has_passed_since(&doubt.command, &doubt.run)
+            settings.quality_commands.contains(&doubt.command) && !self.has_passed_since(doubt)
         };
         let mut attempts = self.agents.values();
         let mut entries = self.queue.iter().filter_map(|entry| entry.doubt.as_deref());

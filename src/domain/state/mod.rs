@@ -41,6 +41,7 @@ use crate::domain::state::backlog::Backlog;
 use crate::domain::state::baseline::Baseline;
 use crate::domain::state::checkpoint::{Checkpoint, Rollback};
 use crate::domain::state::checks::Checks;
+use crate::domain::state::checks::outage::Outage;
 use crate::domain::state::provider::Hold;
 use crate::domain::state::records::Records;
 use crate::domain::state::setup::SetupDue;
@@ -218,6 +219,9 @@ pub struct Swarm {
     /// When the machine was suspended lately, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub slept: Vec<Slept>,
+    /// When something outside the work failed checks lately, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub outages: Vec<Outage>,
     /// Ideas landed since the last periodic checkpoint was requested.
     #[serde(skip_serializing_if = "is_zero")]
     pub landed_since_checkpoint: u32,

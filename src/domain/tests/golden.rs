@@ -1060,6 +1060,7 @@ fn doubt(repeat: bool) -> Doubt {
         failed_tests: repeat.then_some(2),
         output: repeat.then(|| "connection refused".into()),
         repeat,
+        after: u64::from(repeat),
     }
 }
 
@@ -1124,6 +1125,14 @@ fn baseline_samples() -> Vec<Event> {
             command: "cargo test".into(),
             run: run("ed-001-q1"),
             alone: false,
+            port: None,
+        }),
+        Event::GateExcused(GateExcused {
+            agent: agent(1),
+            command: "cargo test".into(),
+            run: run("ed-001-q1"),
+            alone: false,
+            port: Some(20_043),
         }),
         Event::VerifyDoubted(VerifyDoubted {
             id: idea(1),

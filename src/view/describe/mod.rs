@@ -21,7 +21,7 @@ mod waiting;
 
 pub use kinds::{Interest, KINDS, interest, is_news};
 pub use paused::{pause_reason, paused, paused_for};
-pub use point::{POINTS, Point, point, read, read_span, slept, span, until};
+pub use point::{POINTS, Point, outage, point, read, read_span, slept, span, until};
 pub use previous_daemon::from_before;
 pub use subject::{Subject, Subjects};
 pub use text::{Tone, is_unsafe, safe, safe_block, shorten, title};
@@ -273,6 +273,15 @@ fn describe_event(event: &Event) -> String {
         }) => format!(
             "{agent}: `{command}` met another check that uses the same port, file or database; no \
             iteration is charged, and it runs again alone"
+        ),
+        Event::GateExcused(GateExcused {
+            agent,
+            command,
+            port: Some(port),
+            ..
+        }) => format!(
+            "{agent}: `{command}` failed because another program holds port {port}; no iteration \
+            is charged, and it runs again with other ports"
         ),
         Event::GateExcused(GateExcused { agent, command, .. }) => format!(
             "{agent}: `{command}` failed while the target fails it, too; no iteration is charged, \

@@ -2,6 +2,8 @@
 
 use jiff::tz::TimeZone;
 
+use crate::domain::ids::IdeaId;
+use crate::domain::state::checks::outage::Outage;
 use crate::domain::time::Timestamp;
 
 /// A point in the log. A time means: after the last event that is not later.
@@ -75,6 +77,32 @@ pub fn slept(seconds: u64) -> String {
         "the machine slept for {}",
         span(millis.saturating_mul(1_000))
     )
+}
+
+/// What something outside the work held up: `` `npm test` failed on the untouched target for 25 min,
+/// 6 times; idea-001 waited ``.
+pub fn outage(outage: &Outage) -> String {
+    let Outage { command, tries, .. } = outage;
+    let (fails, waited) = match outage.until {
+        Some(until) => {
+            let long = span(until.since(outage.since));
+            (
+                format!("failed on the untouched target for {long}"),
+                "waited",
+            )
+        }
+        None => ("still fails on the untouched target".to_owned(), "waiting"),
+    };
+    let times = match tries {
+        1 => "once".to_owned(),
+        tries => format!("{tries} times"),
+    };
+    let ideas: Vec<&str> = outage.waited.iter().map(IdeaId::as_str).collect();
+    let ideas = match ideas.as_slice() {
+        [] => String::new(),
+        ideas => format!("; {waited}: {}", ideas.join(", ")),
+    };
+    format!("`{command}` {fails}, {times}{ideas}")
 }
 
 /// How long until a time: `now`, `in 12 min`.

@@ -33,6 +33,8 @@ pub enum BumpKind {
     Account,
     /// The machine was suspended.
     Slept,
+    /// Something outside the work failed checks.
+    Outage,
 }
 
 /// Something that went wrong.
@@ -91,8 +93,15 @@ pub fn bumps(state: &State, since: Option<Timestamp>) -> Vec<Bump> {
         idea: None,
         text: describe::slept(slept.seconds),
     });
+    let outages = super::outages(state, since).into_iter().map(|outage| Bump {
+        at: since.map_or(outage.since, |since| outage.since.max(since)),
+        kind: BumpKind::Outage,
+        idea: None,
+        text: outage.message,
+    });
     let mut all: Vec<Bump> = ended
         .chain(sleeps)
+        .chain(outages)
         .chain(rollbacks)
         .chain(accounts)
         .chain(profiles)
@@ -164,6 +173,7 @@ pub fn on_the_way(bumps: &[Bump]) -> BTreeMap<IdeaId, String> {
                 BumpKind::RolledBack => "rolled back",
                 BumpKind::Account => "waited for its account",
                 BumpKind::Slept => "the machine slept",
+                BumpKind::Outage => "waited for what its checks need",
             };
             format!("{what} {}", times(count))
         });

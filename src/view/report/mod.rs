@@ -6,13 +6,14 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::domain::ids::{AgentId, IdeaId, Oid};
+use crate::domain::state::checks::outage::Outage;
 use crate::domain::state::{Idea, IdeaStatus, LANDED, State};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
 use crate::domain::warning::WarningKind;
 use crate::view::status::{baseline, warnings};
 use crate::view::usage::{self, AccountView, UsedView, accounts, any_used};
-use crate::view::{NeedsYou, WarningView, needs_you, schema, unread_messages};
+use crate::view::{NeedsYou, WarningView, describe, needs_you, schema, unread_messages};
 
 /// What happened since some time.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
@@ -43,6 +44,8 @@ pub struct ReportView {
     pub accounts: Vec<AccountView>,
     /// When the machine was suspended: no agent is charged for that time.
     pub slept: Vec<SleptView>,
+    /// When something outside the work failed checks: nobody is charged for that.
+    pub outages: Vec<OutageView>,
     /// What the attempts used that ended in the period, and those still running.
     pub used: UsedView,
     /// The old name of `used`, kept for one version.
@@ -59,6 +62,29 @@ pub struct SleptView {
     pub until: Timestamp,
     /// How long it lasted.
     pub seconds: u64,
+}
+
+/// A time in which the untouched target failed a command that it had passed before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Outage)]
+pub struct OutageView {
+    /// The setup or quality command.
+    pub command: String,
+    /// When the target first failed it.
+    #[schema(schema_with = schema::time, required)]
+    pub since: Timestamp,
+    /// When it was over; absent while it goes on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Option<String>)]
+    pub until: Option<Timestamp>,
+    /// How often the target failed it.
+    pub tries: u32,
+    /// The ideas whose checks or merges waited.
+    #[schema(value_type = Vec<String>)]
+    pub ideas: Vec<IdeaId>,
+    /// The same in words.
+    pub message: String,
 }
 
 /// An idea in a report.
@@ -149,6 +175,7 @@ pub fn report(state: &State, since: Option<Timestamp>) -> ReportView {
         warnings: warned(state),
         accounts: accounts(state),
         slept: slept(state, &recent),
+        outages: outages(state, since),
         used: used.clone(),
         spent: used,
     }
@@ -159,6 +186,22 @@ fn slept(state: &State, recent: &dyn Fn(Timestamp) -> bool) -> Vec<SleptView> {
     all.map(|one| SleptView {
         until: one.until,
         seconds: one.seconds,
+    })
+    .collect()
+}
+
+/// When something outside the work failed checks, as far as it had not ended before `since`.
+pub(super) fn outages(state: &State, since: Option<Timestamp>) -> Vec<OutageView> {
+    let recent =
+        |outage: &&Outage| since.is_none_or(|from| outage.until.is_none_or(|it| it >= from));
+    let all = state.swarm.outages.iter().filter(recent);
+    all.map(|one| OutageView {
+        command: one.command.clone(),
+        since: one.since,
+        until: one.until,
+        tries: one.tries,
+        ideas: one.waited.iter().cloned().collect(),
+        message: describe::outage(one),
     })
     .collect()
 }

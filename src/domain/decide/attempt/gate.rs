@@ -104,23 +104,24 @@ fn gate_red(
     command: CheckCommand<'_>,
     (run, how, end): (&RunId, &str, &RunEnd),
 ) {
-    let doubt = blame::doubt(command.command, run, how, end);
+    let doubt = blame::doubt(plan.state, command.command, (run, how, end));
     let doubt = blame::repeated(plan.state, doubt, attempt, end);
     let before = attempt.doubt();
     let judged = blame::judge(plan.state, before, command.command, (run, end));
-    if judged == Blame::OtherCheck {
-        blame::warn_of_collision(plan, command.command);
+    if judged == Blame::Collision {
+        blame::warn_of_collision(plan, command.command, &attempt.worktree, end);
     }
     let agent = agent.clone();
     match judged {
         Blame::Work => charge(plan, &agent, attempt, &doubt),
-        Blame::InDoubt if before == Some(&doubt) => {}
+        Blame::InDoubt if before.is_some_and(|before| before.run == *run) => {}
         Blame::InDoubt => plan.emit(GateDoubted { agent, doubt }),
-        Blame::Nobody | Blame::OtherCheck => plan.emit(GateExcused {
+        Blame::Nobody | Blame::Collision => plan.emit(GateExcused {
             agent,
             command: doubt.command,
             run: doubt.run,
-            alone: judged == Blame::OtherCheck,
+            alone: judged == Blame::Collision && end.held_port.is_none(),
+            port: end.held_port,
         }),
     }
 }

@@ -29,6 +29,7 @@ use crate::domain::outcome::{
     BuildMergeOutcome, CheckoutBlocked, Failure, LandOutcome, VerifyReady,
 };
 use crate::domain::settings::Settings;
+use crate::domain::state::baseline::Doubt;
 use crate::domain::state::setup::VERIFY_TREE;
 use crate::domain::state::{AttemptEnd, Feedback, IdeaStatus, MergeEntry, State, Waits};
 
@@ -254,11 +255,11 @@ fn red(
     command: &str,
     (how, end): (String, &RunEnd),
 ) {
-    let blame = blame::judge(plan.state, entry.doubt.as_deref(), command, (run, end));
-    if blame == Blame::OtherCheck {
-        blame::warn_of_collision(plan, command);
-        plan.move_merge(&entry.idea, MergeInput::Requeue);
-        return;
+    let before = entry.doubt.as_deref();
+    let blame = blame::judge(plan.state, before, command, (run, end));
+    if blame == Blame::Collision {
+        blame::warn_of_collision(plan, command, VERIFY_TREE, end);
+        return check_again(plan, entry, command);
     }
     if blame == Blame::Work && !is_unproven(plan.state, entry) {
         let feedback = Feedback {
@@ -269,13 +270,33 @@ fn red(
         };
         return give_back(plan, entry, feedback);
     }
-    if blame == Blame::InDoubt {
+    let known = before.is_some_and(|before| before.run == *run);
+    if blame == Blame::InDoubt && !known {
+        let doubt = blame::doubt(plan.state, command, (run, &how, end));
         plan.emit(VerifyDoubted {
             id: entry.idea.clone(),
-            doubt: blame::doubt(command, run, &how, end),
+            doubt: Doubt {
+                repeat: !blame::is_repeated(before, &doubt),
+                ..doubt
+            },
         });
     }
     hold_for_target(plan, entry, command, &how);
+}
+
+/// The check of a merged tree met another check or program: it runs again at once.
+fn check_again(plan: &mut Plan<'_>, entry: &MergeEntry, command: &str) {
+    let reason = format!(
+        "`{command}` met another check or program that uses the same port, file or database; \
+        nobody is charged, and it runs again"
+    );
+    let waits = Waits {
+        reason: shorten(&reason),
+        files: vec![],
+        person: false,
+        target: false,
+    };
+    plan.move_merge_waiting(&entry.idea, MergeInput::Requeue, None, Some(waits));
 }
 
 /// Whether the target that it was merged with may itself be what fails.

@@ -1,5 +1,7 @@
 //! Folds what is known of the quality commands that run side by side.
 
+pub(super) mod outage;
+
 use crate::domain::effect;
 use crate::domain::event::RunEnded;
 use crate::domain::ids::RunId;

@@ -5,6 +5,8 @@
 //! never from attempts, so that a restart or a torn log cannot lose or double a check. Checks in
 //! the merge worktree never wait for those of agents.
 
+pub mod outage;
+
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};

@@ -66,7 +66,7 @@ fn bump_look(kind: BumpKind) -> (&'static str, &'static str) {
         BumpKind::Returned => ("half", "bad"),
         BumpKind::Rejected => ("eye", "wait"),
         BumpKind::RolledBack => ("back", "wait"),
-        BumpKind::Account | BumpKind::Slept => ("clock", "idle"),
+        BumpKind::Account | BumpKind::Slept | BumpKind::Outage => ("clock", "idle"),
     }
 }
 
