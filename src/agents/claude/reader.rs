@@ -27,6 +27,8 @@ const EXHAUSTED: [&str; 4] = [
     "rapid_refill_breaker",
     "image_error",
 ];
+/// Longest text that is only a request to make the conversation shorter, in bytes.
+const REQUEST: usize = 200;
 
 /// The reader of one run.
 pub(super) struct ClaudeReader {
@@ -36,6 +38,8 @@ pub(super) struct ClaudeReader {
     usage: Option<Usage>,
     session: Option<SessionId>,
     answered: bool,
+    /// Texts and calls of tools that the agent's model has answered with.
+    answers: u32,
     /// When the limit that refused a request is reset.
     limited_until: Option<Timestamp>,
     /// The kind of the last error, as the program calls it.
@@ -77,6 +81,7 @@ impl ClaudeReader {
             usage: None,
             session: None,
             answered: false,
+            answers: 0,
             limited_until: None,
             error: None,
             last: None,
@@ -152,7 +157,10 @@ impl ClaudeReader {
     fn block(&mut self, speaker: &str, message: &str, block: &Object, said: &mut Vec<Said>) {
         let text = |name| json::text(block, name).unwrap_or_default();
         match text("type") {
-            "text" if speaker.is_empty() => self.words.say(message, text("text"), said),
+            "text" if speaker.is_empty() => {
+                self.answers = self.answers.saturating_add(1);
+                self.words.say(message, text("text"), said);
+            }
             "text" => said.push(Said::ToolResult {
                 id: speaker.to_owned(),
                 output: text("text").to_owned(),
@@ -161,6 +169,7 @@ impl ClaudeReader {
             "thinking" => said.push(Said::Thought(text("thinking").to_owned())),
             "tool_use" | "server_tool_use" | "mcp_tool_use" => {
                 if speaker.is_empty() {
+                    self.answers = self.answers.saturating_add(2);
                     self.words.pause();
                 }
                 said.push(Said::ToolCall {
@@ -216,7 +225,12 @@ impl ClaudeReader {
         let subtype = json::text(line, "subtype").unwrap_or_default();
         let reason = json::text(line, "terminal_reason").unwrap_or_default();
         if subtype == "success" && !json::is_true(line, "is_error") {
-            return LastWord::Done;
+            let result = json::text(line, "result").unwrap_or_default();
+            return if self.has_only_stopped(result) {
+                LastWord::Failed(Failure::new(Cause::Exhausted, result))
+            } else {
+                LastWord::Done
+            };
         }
         if reason.starts_with("aborted") {
             return LastWord::Interrupted;
@@ -232,6 +246,14 @@ impl ClaudeReader {
             &message
         };
         LastWord::Failed(Failure::new(self.cause(line, message), message))
+    }
+
+    /// Whether a run that reports success did nothing, because its conversation is full: its model
+    /// was not asked, or all that was said is a request to make the conversation shorter.
+    fn has_only_stopped(&self, result: &str) -> bool {
+        let is_request =
+            result.len() <= REQUEST && result.contains("/compact") && !result.contains("<swarm>");
+        self.resumed && (!self.answered || (self.answers <= 1 && is_request))
     }
 
     fn cause(&self, line: &Object, message: &str) -> Cause {

@@ -16,6 +16,10 @@ use crate::domain::verdict::Cause;
 
 /// The exit code of a run that has no login.
 const NO_LOGIN: i32 = 41;
+/// Errors of a quota that is used up.
+const USED_UP: &[&str] = &["TerminalQuotaError", "QUOTA_EXHAUSTED"];
+/// Errors of a quota that it asks again after. If the model has answered, that helped.
+const ASKED_AGAIN: &[&str] = &["RetryableQuotaError", "RESOURCE_EXHAUSTED"];
 /// How it says that an answer broke off.
 const BROKEN_OFF: &str = "without a finish reason";
 
@@ -87,6 +91,19 @@ pub(super) fn reset_in(stderr: &str, now: &Zoned) -> Option<Timestamp> {
     delay.or_else(|| limit_reset::time_in(stderr, now))
 }
 
+/// What the standard error says of a quota, from the error's name on; `answered`: whether the model
+/// has answered.
+pub(super) fn quota_in(stderr: &str, answered: bool) -> Option<&str> {
+    let asked_again = ASKED_AGAIN.iter().filter(|_| !answered);
+    let names = || USED_UP.iter().chain(asked_again.clone());
+    let from_name = |line| {
+        names()
+            .find_map(|name| str::find(line, name))
+            .map(|at| &line[at..])
+    };
+    stderr.lines().find_map(from_name)
+}
+
 /// The failure of a run that ended before its stream began.
 pub(super) fn at_once(code: Option<i32>, stderr: &str) -> Option<Failure> {
     // What it says more than a line about: the name of a conversation that is missing or taken
@@ -120,4 +137,20 @@ pub(super) fn time_of(line: &Object) -> Zoned {
     told.map_or_else(Zoned::now, |time| {
         time.to_zoned(jiff::tz::TimeZone::system())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quota_in;
+
+    #[test]
+    fn a_quota_that_is_used_up_is_found_in_the_standard_error() {
+        let used_up = "Full report: /tmp/x.json TerminalQuotaError: You have exhausted it.\n  at x";
+        let told = "TerminalQuotaError: You have exhausted it.";
+        assert_eq!(quota_in(used_up, true), Some(told));
+        let again = "Attempt 1 failed. RetryableQuotaError: Please wait.";
+        assert!(quota_in(again, false).is_some());
+        assert_eq!(quota_in(again, true), None, "it was answered after that");
+        assert_eq!(quota_in("TypeError: x is not a function", false), None);
+    }
 }

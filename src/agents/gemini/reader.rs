@@ -8,7 +8,7 @@ use jiff::Zoned;
 use super::failure_cause;
 use crate::agents::adapter::StartedAs;
 use crate::agents::stream::json::{self, Object};
-use crate::agents::stream::verdict::{LastWord, verdict};
+use crate::agents::stream::verdict::{Failure, LastWord, verdict};
 use crate::agents::stream::{Conclusion, ObjectReader, Said, Words, hear_session};
 use crate::agents::text;
 use crate::domain::observation::RunEndKind;
@@ -32,12 +32,15 @@ pub(super) struct GeminiReader {
     /// What was last told of as an error.
     error: Option<String>,
     last: Option<LastWord>,
-    /// When that was told.
+    /// The time of the last line.
     last_at: Option<Zoned>,
 }
 
 impl ObjectReader for GeminiReader {
     fn object(&mut self, line: Object, said: &mut Vec<Said>) {
+        if line.contains_key("timestamp") {
+            self.last_at = Some(failure_cause::time_of(&line));
+        }
         let field = |name| json::text(&line, name).unwrap_or_default();
         match field("type") {
             "init" => {
@@ -121,7 +124,7 @@ impl GeminiReader {
     }
 
     fn result(&mut self, line: &Object, said: &mut Vec<Said>) {
-        let at = failure_cause::time_of(line);
+        let at = self.last_at.clone().unwrap_or_else(Zoned::now);
         let last = self.ended(line, &at);
         let (ok, message) = match &last {
             LastWord::Done => (true, "success".to_owned()),
@@ -141,7 +144,12 @@ impl GeminiReader {
     fn ended(&self, line: &Object, at: &Zoned) -> LastWord {
         let status = json::text(line, "status").unwrap_or_default();
         if status == "success" {
-            return LastWord::Done;
+            // The model was not even asked.
+            return if self.resumed && !self.answered {
+                LastWord::Failed(Failure::new(Cause::Exhausted, "it ended without an answer"))
+            } else {
+                LastWord::Done
+            };
         }
         let error = json::object(line, "error");
         let told = |name| error.and_then(|error| json::text(error, name));
@@ -181,9 +189,20 @@ impl GeminiReader {
         }
     }
 
-    /// Its last word; when a limit is reset is told beside the stream.
+    /// Its last word; when a limit is reset is told beside the stream, and sometimes that there is
+    /// one.
     fn last_word(&self, stderr: &str) -> Option<LastWord> {
         let mut last = self.last.clone();
+        let is_open = match &last {
+            None => true,
+            Some(LastWord::Failed(failure)) => failure.cause == Cause::Other,
+            Some(LastWord::Done | LastWord::Interrupted | LastWord::BrokenOff(_)) => false,
+        };
+        if let Some(told) = failure_cause::quota_in(stderr, self.answered).filter(|_| is_open) {
+            let now = self.last_at.clone().unwrap_or_else(Zoned::now);
+            let until = failure_cause::reset_in(stderr, &now);
+            return Some(LastWord::Failed(Failure::new(Cause::Limit { until }, told)));
+        }
         if let (Some(LastWord::Failed(failure)), Some(at)) = (&mut last, &self.last_at)
             && failure.cause == (Cause::Limit { until: None })
         {

@@ -75,7 +75,9 @@ impl ObjectReader for OpencodeReader {
 
     fn conclude(&self, end: &RunEndKind, stderr: &str) -> Conclusion {
         let waits = matches!(end, RunEndKind::Idle | RunEndKind::TimedOut);
+        let silent = self.resumed && !self.answered && end.exit_code() == Some(0);
         let last = match &self.last {
+            None if silent => Some(LastWord::Failed(self.was_silent(stderr))),
             None if waits => log::waits_for(stderr, self.last_at).map(LastWord::Failed),
             last => self.in_the_log(stderr).or_else(|| last.clone()),
         };
@@ -104,6 +106,17 @@ impl OpencodeReader {
             in_log: None,
             last_at: 0,
         }
+    }
+
+    /// The failure of a run that took up its conversation and ended without an answer or an error.
+    fn was_silent(&self, stderr: &str) -> Failure {
+        let told = log::waits_for(stderr, self.last_at);
+        told.unwrap_or_else(|| {
+            Failure::new(
+                Cause::Session,
+                "it took up its conversation and said nothing",
+            )
+        })
     }
 
     /// An answer is at its end, with the tools that it called.
