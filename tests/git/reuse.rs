@@ -53,6 +53,20 @@ fn nothing_but_ignored_files(path: &Path) {
 }
 
 #[test]
+fn ignored_files_that_a_full_disk_may_have_cut_off_go_and_work_stays() {
+    let fixture = Fixture::new();
+    let path = used(&fixture, 1);
+    write(&path, "ignored/build", "half of it");
+    write(&path, "untracked", "work");
+    write(&path, "README", "changed\n");
+    fixture.repo.drop_ignored(W01).unwrap();
+    assert!(!path.join("ignored").exists());
+    assert_eq!(read(&path, "untracked"), "work");
+    assert_eq!(read(&path, "README"), "changed\n");
+    assert!(!prepare(&fixture, 1).warm, "its setup runs again");
+}
+
+#[test]
 fn the_next_idea_finds_ignored_files_at_the_same_path() {
     let fixture = Fixture::new();
     let first = prepare(&fixture, 1);

@@ -424,3 +424,34 @@ fn after_a_failed_setup_the_idea_begins_again_from_the_mended_target() {
     daemon.stop();
     sandbox.assert_repository_clean();
 }
+
+/// Fills the disk of the runs at its first use by an agent, and leaves half a file behind. Later it
+/// keeps what is there, as many installers do.
+const FILLS_THE_DISK: &str = "mkdir -p deps; if [ -n \"$SWARM_AGENT\" ] && ! [ -e \
+    '$NOTES/filled' ]; then : >'$NOTES/filled'; echo half >deps/lock.txt; head -c 100m /dev/zero \
+    >\"$SWARM_REPO/.swarm/runs/filler\"; exit 1; fi; [ -e deps/lock.txt ] || cp lock.txt deps/";
+
+#[test]
+fn what_a_setup_left_on_a_full_disk_is_gone_before_it_runs_again() {
+    if crate::harness::required_tools::mounts_are_forbidden() {
+        return;
+    }
+    let sandbox = project(&json!({}));
+    configure(&sandbox, FILLS_THE_DISK, &json!({}));
+    let runs = sandbox.dot_swarm("runs");
+    fs::create_dir_all(&runs).unwrap();
+    let daemon = sandbox.start_on_disk(&runs, "16m");
+    daemon.wait_ready();
+    let id = sandbox.idea("write a.txt x; say COMPLETE");
+    sandbox.wait_for("a full disk", || {
+        (!sandbox.logged("roomAwaited").is_empty()).then_some(())
+    });
+    let mut free = daemon.beside("rm");
+    sandbox
+        .run(free.arg(runs.join("filler")), b"", PATIENCE)
+        .ok();
+    sandbox.wait_idea(&id, "done");
+    assert_eq!(sandbox.logged("gateDoubted").len(), 0);
+    assert_eq!(sandbox.logged("gateFailed").len(), 0);
+    daemon.stop();
+}

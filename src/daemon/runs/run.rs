@@ -110,14 +110,9 @@ async fn carry_out(
     let (runs, purpose_of, how) = (context.paths.runs.clone(), purpose.clone(), end.how.clone());
     let output = match end_diagnosis::diagnose_end(dir.clone(), runs, purpose_of, how).await? {
         EndDiagnosis::Output(output) => output,
-        EndDiagnosis::DiskFull => return Err(disk_full(run).into()),
+        EndDiagnosis::DiskFull => return Err(disk_full(context, &dir, effect).await?.into()),
     };
-    let held_port = if output.in_use {
-        let (context, dir) = (Arc::clone(context), dir.clone());
-        spawn_blocking(move || slot::leave_held_ports(&context, &dir)).await?
-    } else {
-        None
-    };
+    let held_port = held_port(context, &dir, output.in_use).await?;
     crash::point("run.over");
     report_reading(handle, run, purpose).await;
     let after = launch::after_iteration(context, handle, purpose).await;
@@ -158,14 +153,46 @@ async fn report_reading(handle: &Handle, run: &RunId, purpose: &Purpose) {
         .await;
 }
 
-fn disk_full(run: &RunId) -> Failure {
-    Failure {
+/// The port of its worktree that another program holds, if that is why a command failed.
+async fn held_port(
+    context: &Arc<DriverContext>,
+    dir: &RunDir,
+    in_use: bool,
+) -> Result<Option<u16>, RunError> {
+    if !in_use {
+        return Ok(None);
+    }
+    let (context, dir) = (Arc::clone(context), dir.clone());
+    Ok(spawn_blocking(move || slot::leave_held_ports(&context, &dir)).await?)
+}
+
+/// The failure of a run that met a full disk. What a setup or check may have written only in part
+/// is removed. If that fails, a person finds out at the next check.
+async fn disk_full(
+    context: &Arc<DriverContext>,
+    dir: &RunDir,
+    effect: &effect::Run,
+) -> Result<Failure, RunError> {
+    let (context, dir) = (Arc::clone(context), dir.clone());
+    let drop_torn = move || {
+        let cwd = dir.spec().ok()?.cwd;
+        let name = cwd.strip_prefix(&context.paths.worktrees).ok()?.to_str()?;
+        if let Err(error) = context.repo.drop_ignored(name) {
+            tracing::warn!(%error, name, "ignored files could not be removed after a full disk");
+        }
+        Some(())
+    };
+    let purpose = &effect.purpose;
+    if purpose.is_check() || matches!(purpose, Purpose::Setup { .. }) {
+        spawn_blocking(drop_torn).await?;
+    }
+    Ok(Failure {
         kind: FailureKind::NoSpace,
         message: format!(
-            "the disk is full, so run {run} failed. Free some space; swarm then carries on by \
-            itself"
+            "the disk is full, so run {} failed. Free some space; swarm then carries on by itself",
+            effect.run
         ),
-    }
+    })
 }
 
 /// Launches a run that was only prepared. `None`: it is running or over, and is adopted.

@@ -18,7 +18,7 @@ use crate::git::exec::command::Git;
 use crate::git::local::copies::clear_places_of_copies;
 use crate::git::objects::names::path_of;
 use crate::git::repo::Repo;
-use crate::git::worktree::registry::Worktree;
+use crate::git::worktree::registry::{Found, Worktree};
 use crate::git::worktree::reset::Clean;
 use crate::remove;
 
@@ -60,6 +60,24 @@ impl Repo {
         self.remove_hollow(worktree, &by_rules)?;
         clear_places_of_copies(worktree)?;
         remove::file(&file).at("delete", &file)
+    }
+
+    /// Removes what git ignores in a worktree, whose setup runs again: a full disk may have cut off
+    /// a file there.
+    pub fn drop_ignored(&self, name: &str) -> Result<(), GitError> {
+        let Found::Ours(worktree) = self.look_up(name)? else {
+            return Ok(());
+        };
+        worktree.mark_cold()?;
+        let options = [
+            "--ignored",
+            "--directory",
+            "--exclude-per-directory=.gitignore",
+        ];
+        remove_all(
+            &worktree,
+            &self.untracked(&worktree, |git| git.args(options))?,
+        )
     }
 
     /// The rules of all `.gitignore` files of the commit checked out.
