@@ -1,5 +1,8 @@
 //! Slots: each worktree has a number and ports of its own, and so has each daemon of a machine.
 
+use std::fs;
+use std::net::TcpListener;
+
 use serde_json::{Value, json};
 
 use crate::harness::{Daemon, Sandbox};
@@ -48,6 +51,52 @@ fn two_daemons_side_by_side_hand_out_different_ports() {
     assert!(here.abs_diff(there) >= 1_440);
     second.stop();
     first.stop();
+}
+
+#[test]
+fn a_port_of_a_worktree_that_another_program_holds_charges_no_idea() {
+    let sandbox = Sandbox::ready();
+    let tell = format!("echo $PORT >>'{}'", sandbox.path("out/ports").display());
+    let here = sandbox.path("out/held");
+    let here = here.display();
+    sandbox.configure(&json!({
+        "worktree": {"setup": [tell], "env": {"PORT": "{port}"}},
+        "qualityCommands": [format!(
+            "test \"$PORT\" != \"$(cat '{here}')\" || {{ echo Address already in use; exit 1; }}"
+        )],
+        "checks": {"baseline": "require"},
+    }));
+    let (daemon, first) = with_ports(&sandbox);
+    let port = u16::try_from(first + 20).unwrap();
+    // A development server, say.
+    let _held = TcpListener::bind(("127.0.0.1", port + 3)).unwrap();
+    fs::write(sandbox.path("out/held"), port.to_string()).unwrap();
+    let id = sandbox.idea("write a.txt x; say COMPLETE");
+    sandbox.wait_idea(&id, "done");
+    assert_eq!(sandbox.logged("iterationStarted").len(), 1);
+    assert_eq!(sandbox.logged("gateExcused").len(), 1);
+    assert_eq!(
+        sandbox.logged("gateFailed").len() + sandbox.logged("gateDoubted").len(),
+        0
+    );
+    let status = sandbox.status();
+    let warnings: Vec<&str> = status["warnings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|warning| warning["message"].as_str())
+        .collect();
+    let held = format!("port {} of the worktree w01 is held", port + 3);
+    assert!(
+        warnings.iter().any(|it| it.starts_with(&held)),
+        "{warnings:?}"
+    );
+    let set_up = sandbox.notes("ports");
+    assert!(
+        set_up.contains(&(first + 20 * 67).to_string()),
+        "{set_up:?}"
+    );
+    daemon.stop();
 }
 
 #[test]

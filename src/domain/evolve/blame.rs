@@ -42,6 +42,13 @@ pub(super) fn doubt_gate(state: &mut State, doubted: &GateDoubted) {
 pub(super) fn excuse_gate(state: &mut State, excused: &GateExcused) {
     let settings = state.settings.as_deref();
     let again = excused.port.is_some() && settings.is_some_and(|it| !it.setup.is_empty());
+    let worktree = state
+        .agents
+        .get(&excused.agent)
+        .map(|it| it.worktree.clone());
+    if let Some(worktree) = worktree.filter(|_| again) {
+        state.setups.remove(&worktree);
+    }
     with_attempt(state, &excused.agent, |attempt| {
         if again {
             attempt.setup = Some(SetupDue::new(""));

@@ -223,9 +223,9 @@ fn a_check_that_ends_while_the_target_is_known_to_fail_waits_for_it() {
 fn that_the_command_passed_on_the_work_of_another_idea_is_proof_enough() {
     let mut s = at_work(2);
     completes(&mut s, 1);
+    checked(&mut s, 1, 1);
     completes(&mut s, 2);
     checked(&mut s, 2, 0);
-    checked(&mut s, 1, 1);
     let second = check_of(&s, 1).expect("no check of the target is needed first");
     s.run_ends(&second, exit(1));
     assert!(is_sent_back(&s, 1));
@@ -239,6 +239,114 @@ fn that_the_command_passed_before_proves_nothing() {
     checked(&mut s, 2, 0);
     checked(&mut s, 1, 1);
     assert!(check_of(&s, 1).is_none() && s.attempt(1).doubt().is_some());
+}
+
+#[test]
+fn what_passed_in_a_run_that_began_before_the_failure_ended_proves_nothing() {
+    let mut s = at_work(2);
+    completes(&mut s, 1);
+    completes(&mut s, 2);
+    checked(&mut s, 2, 0);
+    checked(&mut s, 1, 1);
+    assert!(check_of(&s, 1).is_none() && asks_for_target(&s));
+}
+
+#[test]
+fn a_repetition_that_fails_in_another_way_is_charged_only_after_the_target_passed_again() {
+    for down in [true, false] {
+        let mut s = at_work(1);
+        completes(&mut s, 1);
+        fails_after(&mut s, 1, 1_000, "a test");
+        target_is(&mut s, 0);
+        // The database goes away, say.
+        fails_after(&mut s, 1, 1_000, "no connection");
+        assert!(is_uncharged(&s, 1) && check_of(&s, 1).is_none(), "{down}");
+        target_is(&mut s, i32::from(down));
+        assert_eq!(is_sent_back(&s, 1), !down);
+        if down {
+            s.wait_for_deadline();
+            target_is(&mut s, 0);
+            assert!(is_uncharged(&s, 1) && check_of(&s, 1).is_some());
+        }
+    }
+}
+
+/// The check of the merged tree fails with this fingerprint.
+fn merge_fails(s: &mut Scenario, fingerprint: &str) {
+    s.answer("buildMerge", outcomes::built(5, 1))
+        .goes_well("prepareVerify");
+    let effect = s.pending("verify").unwrap();
+    let end = RunEnd {
+        fingerprint: Some(fingerprint.to_owned()),
+        ..RunEnd::new(exit(1))
+    };
+    s.run_over(effect, end);
+}
+
+#[test]
+fn a_merged_tree_that_fails_in_another_way_the_second_time_is_judged_by_the_third() {
+    let mut s = at_work(1);
+    completes(&mut s, 1);
+    checked(&mut s, 1, 0);
+    for fingerprint in ["a test", "no connection"] {
+        merge_fails(&mut s, fingerprint);
+        assert_eq!(s.attempt(1).returns, 0, "{fingerprint}");
+        target_is(&mut s, 0);
+    }
+    merge_fails(&mut s, "a test");
+    assert_eq!(s.attempt(1).returns, 1);
+}
+
+/// The check of the only idea fails, and the target as well; returns how long it waits.
+fn outage(s: &mut Scenario) -> i64 {
+    checked(s, 1, 1);
+    target_is(s, 1);
+    let until = s.state.red_baseline().unwrap().not_before;
+    until.since(s.now)
+}
+
+#[test]
+fn an_outage_that_only_paused_continues_its_waits_for_an_hour() {
+    let mut s = at_work(1);
+    completes(&mut s, 1);
+    let mut waits = Vec::new();
+    for _ in 0..7 {
+        waits.push(outage(&mut s) / 1_000);
+        s.wait_for_deadline();
+        target_is(&mut s, 0);
+    }
+    assert_eq!(waits, [30, 60, 120, 240, 480, 600, 600]);
+    s.wait(3_600_001);
+    assert_eq!(outage(&mut s), 30_000);
+}
+
+#[test]
+fn the_report_tells_of_outages_with_what_waited() {
+    let mut s = at_work(2);
+    completes(&mut s, 1);
+    completes(&mut s, 2);
+    checked(&mut s, 1, 1);
+    target_is(&mut s, 1);
+    let told = |s: &Scenario| {
+        let all = view::report(&s.state, None).outages;
+        let told = all.iter().map(|one| one.message.clone());
+        told.collect::<Vec<String>>()
+    };
+    let open = "`check` still fails on the untouched target, once; waiting: idea-001";
+    assert_eq!(told(&s), [open]);
+    checked(&mut s, 2, 1);
+    s.wait_for_deadline();
+    target_is(&mut s, 1);
+    s.wait_for_deadline();
+    target_is(&mut s, 0);
+    s.restart();
+    let over = "`check` failed on the untouched target for 1 min, 2 times; waited: idea-001, \
+        idea-002";
+    assert_eq!(told(&s), [over]);
+    let later = Some(s.now.plus_millis(1));
+    assert!(view::report(&s.state, later).outages.is_empty());
+    let bumps = view::bumps(&s.state, None);
+    assert!(bumps.iter().any(|bump| bump.text == over));
 }
 
 #[test]

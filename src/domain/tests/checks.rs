@@ -204,6 +204,87 @@ fn a_port_in_use_without_another_check_is_a_failure_like_any_other() {
     assert!(s.state.warnings.is_empty());
 }
 
+/// A check fails because another program holds this port of its worktree.
+fn meets_a_held_port(s: &mut Scenario, run: &RunId, port: u16) {
+    let end = RunEnd {
+        in_use: true,
+        held_port: Some(port),
+        ..RunEnd::new(exit(1))
+    };
+    ends(s, run, end);
+}
+
+#[test]
+fn a_port_that_another_program_holds_charges_nobody_and_is_said_once() {
+    let mut s = completed(1, auto);
+    for _ in 0..2 {
+        let run = check_of(&s, 1).expect("it runs again at once");
+        meets_a_held_port(&mut s, &run, 20_023);
+    }
+    assert!(!is_charged(&s) && !s.state.have_checks_collided());
+    let warnings: Vec<&str> = s
+        .state
+        .warnings
+        .values()
+        .map(|it| it.message.as_str())
+        .collect();
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(
+        warnings[0].starts_with("port 20023 of the worktree w01 is held"),
+        "{warnings:?}"
+    );
+    s.restart();
+    assert!(
+        s.state.warnings.is_empty(),
+        "each worktree has its own ports again"
+    );
+    let run = check_of(&s, 1).unwrap();
+    collides(&mut s, &run);
+    assert!(is_charged(&s), "its new ports are free");
+}
+
+#[test]
+fn a_worktree_with_other_ports_is_set_up_again_before_its_check() {
+    let mut s = completed(1, auto);
+    s.load(|settings| settings.setup = vec!["install".into()]);
+    let run = check_of(&s, 1).unwrap();
+    meets_a_held_port(&mut s, &run, 20_023);
+    assert!(check_of(&s, 1).is_none());
+    s.goes_well("setup");
+    assert!(check_of(&s, 1).is_some());
+}
+
+#[test]
+fn the_check_of_a_merge_that_meets_a_held_port_runs_again() {
+    let mut s = completed(1, auto);
+    let run = check_of(&s, 1).unwrap();
+    s.run_ends(&run, exit(0));
+    s.answer("buildMerge", outcomes::built(5, 1))
+        .goes_well("prepareVerify");
+    let verify = s.state.checks_under_way().next().unwrap().0.clone();
+    meets_a_held_port(&mut s, &verify, 21_303);
+    assert!(!is_charged(&s));
+    let told = s
+        .log
+        .iter()
+        .map(|(_, event)| view::describe::describe(event));
+    assert_eq!(
+        told.filter(|line| line.contains("it runs again")).count(),
+        1
+    );
+    s.all_goes_well();
+    assert_eq!(s.state.ideas.count(IdeaStatus::Done), 1);
+}
+
+#[test]
+fn a_collision_names_the_configured_number_of_checks() {
+    let mut s = completed(2, |settings| settings.max_checks = Some(2));
+    let run = check_of(&s, 2).unwrap();
+    collides(&mut s, &run);
+    let message = &s.state.warnings[WarningKind::Collision.only()].message;
+    assert!(message.contains("checks.maxParallel is 2"), "{message}");
+}
+
 #[test]
 fn a_merge_whose_check_collides_is_not_returned() {
     let mut s = completed(2, auto);

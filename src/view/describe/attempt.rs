@@ -1,7 +1,9 @@
 //! The longer lines of events about attempts.
 
 use super::event_parts::short;
-use crate::domain::event::{AgentRedirected, AttemptSealed, IterationJudged, WorkSaved};
+use crate::domain::event::{
+    AgentRedirected, AttemptSealed, GateExcused, IterationJudged, WorkSaved,
+};
 
 pub(super) fn judged(judged: &IterationJudged) -> String {
     let IterationJudged {
@@ -72,4 +74,21 @@ pub(super) fn work_saved(work_saved: &WorkSaved) -> String {
     };
     let at = saved.wip.as_ref().unwrap_or(&saved.tip);
     format!("{agent}: {what}, work kept at {}", short(at))
+}
+
+/// A check that failed for a reason outside the work.
+pub(super) fn excused(excused: &GateExcused) -> String {
+    let GateExcused { agent, command, .. } = excused;
+    let (why, again) = match (excused.port, excused.alone) {
+        (Some(port), _) => (
+            format!("failed because another program holds port {port}"),
+            "again with other ports",
+        ),
+        (None, true) => (
+            "met another check that uses the same port, file or database".to_owned(),
+            "again alone",
+        ),
+        (None, false) => ("failed while the target fails it, too".to_owned(), "again"),
+    };
+    format!("{agent}: `{command}` {why}; no iteration is charged, and it runs {again}")
 }

@@ -32,18 +32,18 @@ use crate::domain::event::{
     AccountFreed, AccountHeld, AccountTried, ApprovalWithdrawn, AttemptEnded, AttemptMoved,
     BaselineCleared, BaselineDoubted, BaselineReady, BudgetReached, CancelUndone,
     CheckpointDeleted, CheckpointMade, CommandTaken, ConflictLaidOut, ConflictSettled,
-    EffectFinished, EffectRequested, EndingAsked, Event, GateDoubted, GateExcused, GateFailed,
-    GatePassed, GateStarted, HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed,
-    HookStarted, HookTimedOut, IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited,
-    IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationStarted, Mark, MergeApproved,
-    MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased,
-    MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan, NightEnded,
-    NoticeDelivered, PauseLifted, PauseSet, PhaseChanged, ProfileFreed, ProfileHeld, ProfileTried,
-    RedirectUndone, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned,
-    RollbackStepped, RolledBack, RunEnded, RunStarted, SessionBegan, SessionDropped,
-    SettingsLoaded, SignalSeen, StateRepaired, StateRestored, TargetSeen, TargetSettled, TaskSet,
-    UndoRecorded, UsageSeen, VerifyDoubted, VerifyPassed, VerifyReady, VerifyStarted,
-    WarningCleared, WarningRaised, WorkRescued, WorktreeReady,
+    EffectFinished, EffectRequested, EndingAsked, Event, GateDoubted, GateFailed, GatePassed,
+    GateStarted, HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted,
+    HookTimedOut, IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaHeld,
+    IdeaLanded, IdeaRetried, IdeaUnheld, IterationStarted, Mark, MergeApproved, MergeBuilt,
+    MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased, MergeReturned,
+    MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan, NightEnded, NoticeDelivered,
+    PauseLifted, PauseSet, PhaseChanged, ProfileFreed, ProfileHeld, ProfileTried, RedirectUndone,
+    ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack,
+    RunEnded, RunStarted, SessionBegan, SessionDropped, SettingsLoaded, SignalSeen, StateRepaired,
+    StateRestored, TargetSeen, TargetSettled, TaskSet, UndoRecorded, UsageSeen, VerifyDoubted,
+    VerifyPassed, VerifyReady, VerifyStarted, WarningCleared, WarningRaised, WorkRescued,
+    WorktreeReady,
 };
 use crate::domain::state::Task;
 use crate::view::names;
@@ -265,28 +265,7 @@ fn describe_event(event: &Event) -> String {
         Event::GateDoubted(GateDoubted { agent, doubt }) => {
             format!("{agent}: {}", in_doubt(doubt))
         }
-        Event::GateExcused(GateExcused {
-            agent,
-            command,
-            alone: true,
-            ..
-        }) => format!(
-            "{agent}: `{command}` met another check that uses the same port, file or database; no \
-            iteration is charged, and it runs again alone"
-        ),
-        Event::GateExcused(GateExcused {
-            agent,
-            command,
-            port: Some(port),
-            ..
-        }) => format!(
-            "{agent}: `{command}` failed because another program holds port {port}; no iteration \
-            is charged, and it runs again with other ports"
-        ),
-        Event::GateExcused(GateExcused { agent, command, .. }) => format!(
-            "{agent}: `{command}` failed while the target fails it, too; no iteration is charged, \
-            and it runs again"
-        ),
+        Event::GateExcused(it) => attempt::excused(it),
         Event::TaskSet(TaskSet { agent, task }) => match task {
             Task::Work => format!("{agent} works on its idea"),
             Task::Resolve { files, .. } => {

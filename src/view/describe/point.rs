@@ -79,8 +79,8 @@ pub fn slept(seconds: u64) -> String {
     )
 }
 
-/// What something outside the work held up: `` `npm test` failed on the untouched target for 25 min,
-/// 6 times; idea-001 waited ``.
+/// What something outside the work held up: `` `npm test` failed on the untouched target for 25
+/// min, 6 times; waited: idea-001 ``.
 pub fn outage(outage: &Outage) -> String {
     let Outage { command, tries, .. } = outage;
     let (fails, waited) = match outage.until {
