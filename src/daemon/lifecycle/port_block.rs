@@ -68,24 +68,21 @@ impl PortBlock {
         moved.contains_key(&slot)
     }
 
-    /// Gives a slot free ports if a program holds one of those from `base` on, which a command of
-    /// the slot has just used in vain. Returns the held port; `None` if there is none, or if there
-    /// are no free ports.
-    pub(crate) fn leave_held(&self, slot: u16, base: u16) -> Option<u16> {
-        let held = held_port(base)?;
+    /// Gives a slot free ports if a program holds one of its own. Returns the held port; `None` if
+    /// there is none, or if there are no free ports.
+    pub(crate) fn leave_held(&self, slot: u16) -> Option<u16> {
         let mut moved = self.moved.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = self.part(moved.get(&slot).copied().unwrap_or(slot));
-        if now == Some(base) {
-            let free = |part: &u16| {
-                let is_used = moved.values().any(|used| used == part);
-                !is_used
-                    && self
-                        .part(*part)
-                        .is_some_and(|base| held_port(base).is_none())
-            };
-            let spare = SPARE.into_iter().find(free)?;
-            moved.insert(slot, spare);
-        }
+        let base = self.part(moved.get(&slot).copied().unwrap_or(slot))?;
+        let held = held_port(base)?;
+        let free = |part: &u16| {
+            let is_used = moved.values().any(|used| used == part);
+            !is_used
+                && self
+                    .part(*part)
+                    .is_some_and(|base| held_port(base).is_none())
+        };
+        let spare = SPARE.into_iter().find(free)?;
+        moved.insert(slot, spare);
         Some(held)
     }
 
@@ -133,18 +130,18 @@ mod tests {
         // Before all blocks, so that no daemon of this machine is met.
         let block = block_at(FIRST - SIZE);
         let base = block.base(2).unwrap();
-        assert_eq!(block.leave_held(2, base), None, "all are free");
-        for (address, port) in [("127.0.0.1", base + 3), ("0.0.0.0", base + 7)] {
-            let _held = TcpListener::bind((address, port)).unwrap();
-            assert_eq!(block.leave_held(2, base), Some(port));
-        }
+        assert_eq!(block.leave_held(2), None, "all are free");
+        let _held = TcpListener::bind(("127.0.0.1", base + 3)).unwrap();
+        assert_eq!(block.leave_held(2), Some(base + 3));
         let other = block.base(2).unwrap();
         assert!(block.has_moved(2) && other > block.base(66).unwrap());
-        let _held = TcpListener::bind(("127.0.0.1", other)).unwrap();
+        assert_eq!(block.leave_held(2), None, "its new ports are free");
+        let _other = TcpListener::bind(("0.0.0.0", other + 7)).unwrap();
+        assert_eq!(block.leave_held(2), Some(other + 7));
         let third = block.base(3).unwrap();
         let _third = TcpListener::bind(("127.0.0.1", third)).unwrap();
-        block.leave_held(3, third);
-        let taken = [other, block.base(2).unwrap(), base];
+        assert_eq!(block.leave_held(3), Some(third));
+        let taken = [base, other, block.base(2).unwrap()];
         assert!(
             !taken.contains(&block.base(3).unwrap()),
             "one slot, one part"

@@ -112,7 +112,7 @@ async fn carry_out(
         EndDiagnosis::Output(output) => output,
         EndDiagnosis::DiskFull => return Err(disk_full(context, &dir, effect).await?.into()),
     };
-    let held_port = held_port(context, &dir, output.in_use).await?;
+    let held_port = held_port(context, &dir, output.port_in_use).await?;
     crash::point("run.over");
     report_reading(handle, run, purpose).await;
     let after = launch::after_iteration(context, handle, purpose).await;

@@ -51,10 +51,9 @@ pub(crate) fn moved_to(context: &DriverContext, worktree: &str) -> Option<u16> {
 /// Gives the worktree of a command that found something in use other ports, if another program
 /// holds one of those that it had. Returns the held port. Blocks.
 pub(super) fn leave_held_ports(context: &DriverContext, dir: &RunDir) -> Option<u16> {
-    let spec = dir.spec().ok()?;
-    let number = |name| spec.env.get(name)?.parse().ok();
-    let (slot, base) = (number("SWARM_SLOT")?, number("SWARM_PORT_BASE")?);
-    context.ports()?.leave_held(slot, base)
+    let cwd = dir.spec().ok()?.cwd;
+    let worktree = cwd.strip_prefix(&context.paths.worktrees).ok()?.to_str()?;
+    context.ports()?.leave_held(number(worktree)?)
 }
 
 fn variables(config: &Config, of_slot: &Placeholders) -> BTreeMap<String, String> {

@@ -50,27 +50,31 @@ pub(crate) struct FailedOutput {
     pub(crate) failed_tests: Option<u32>,
     /// Of a quality command: whether it says that a port or a database was in use.
     pub(crate) in_use: bool,
+    /// Of a quality command: whether it says that a port was in use.
+    pub(crate) port_in_use: bool,
 }
 
-/// What programs print when another process has the port or the database that they need, in lower
-/// case.
-const IN_USE: &[&str] = &[
+/// What programs print when another process has the port that they need, in lower case.
+const PORT_IN_USE: &[&str] = &[
     "address already in use",
     "address in use",
     "eaddrinuse",
     "port is already allocated",
     "port already in use",
     "is already in use",
+];
+/// The same for a database.
+const DATABASE_IN_USE: &[&str] = &[
     "database is locked",
     "database table is locked",
     "sqlite_busy",
     "is being accessed by other users",
 ];
 
-/// Whether an output says that something was in use that only one process can have.
-fn says_in_use(output: &str) -> bool {
+/// Whether an output has one of these words.
+fn says(output: &str, any: &[&str]) -> bool {
     let output = output.to_lowercase();
-    IN_USE.iter().any(|words| output.contains(words))
+    any.iter().any(|words| output.contains(words))
 }
 
 /// Diagnoses the run in `dir`, a directory below `runs`, that ended with `how`.
@@ -136,7 +140,9 @@ fn check_output(dir: &RunDir, how: &RunEndKind) -> FailedOutput {
         [Ok(stdout), Ok(stderr)] => Some(fingerprint(&[stdout, stderr])),
         _ => None,
     };
-    let in_use = ends.iter().flatten().any(|end| says_in_use(end));
+    let said = |any| ends.iter().flatten().any(|end| says(end, any));
+    let port_in_use = said(PORT_IN_USE);
+    let in_use = port_in_use || said(DATABASE_IN_USE);
     let failed_tests = match &ends {
         [Ok(stdout), Ok(stderr)] => failed_tests::count(&format!("{stdout}\n{stderr}")),
         _ => None,
@@ -153,6 +159,7 @@ fn check_output(dir: &RunDir, how: &RunEndKind) -> FailedOutput {
         last_words: (!words.is_empty()).then(|| words.join(" | ")),
         fingerprint,
         in_use,
+        port_in_use,
         failed_tests,
     }
 }
@@ -293,16 +300,18 @@ mod tests {
             "Error: listen EADDRINUSE: address already in use 127.0.0.1:3000",
             "OSError: [Errno 98] Address already in use",
             "Bind for 0.0.0.0:5432 failed: port is already allocated",
-            "sqlite3.OperationalError: database is locked",
         ] {
-            assert!(says_in_use(output), "{output}");
+            assert!(says(output, PORT_IN_USE), "{output}");
         }
+        let locked = "sqlite3.OperationalError: database is locked";
+        assert!(says(locked, DATABASE_IN_USE) && !says(locked, PORT_IN_USE));
         for output in [
             "",
             "the address is wrong",
             "1 test failed: port 3000 is closed",
         ] {
-            assert!(!says_in_use(output), "{output}");
+            assert!(!says(output, PORT_IN_USE), "{output}");
+            assert!(!says(output, DATABASE_IN_USE), "{output}");
         }
     }
 
