@@ -167,6 +167,8 @@ pub const LABELS: &[&str] = &[
     "offline.durable",
     "offline.marked",
     "prepare.before-rename",
+    "probe.kept",
+    "probe.reported",
     "record.before-rename",
     "record.trees-kept",
     "record.written",

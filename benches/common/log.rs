@@ -15,7 +15,7 @@ use swarm::domain::outcome::{
     BuildMergeOutcome, InboxArchived, LandOutcome, Outcome, SaveWorkOutcome, SealOutcome,
     StopDelivered, TreeSetup, VerifyReady, WorktreePrepared, WorktreeReleased,
 };
-use swarm::domain::settings::{BaselineMode, Mode, Settings};
+use swarm::domain::settings::{BaselineMode, CanaryMode, Mode, Settings};
 use swarm::domain::signal::Signal;
 use swarm::domain::state::State;
 use swarm::domain::time::Timestamp;
@@ -294,6 +294,7 @@ impl Maker {
             Purpose::Gate { .. }
             | Purpose::Verify { .. }
             | Purpose::Baseline { .. }
+            | Purpose::Canary { .. }
             | Purpose::Setup { .. }
             | Purpose::Hook { .. }
             | Purpose::Synthesis { .. }
@@ -364,6 +365,7 @@ impl Maker {
             Effect::PrepareVerify(_) => VerifyReady {
                 warm: true,
                 setup: TreeSetup::default(),
+                probe: None,
             }
             .into(),
             Effect::Land(_) => LandOutcome::Landed.into(),
@@ -473,6 +475,7 @@ fn settings(keep_records: bool) -> Result<Settings> {
         quality_timeout_ms: 1_800_000,
         max_checks: None,
         baseline: BaselineMode::Off,
+        canary: CanaryMode::Off,
         auto_merge: true,
         verify: true,
         conflict_retries: 3,

@@ -8,27 +8,27 @@ use crate::domain::effect::{self, ConflictLevel, Effect, Purpose, Saved, SetupTr
 use crate::domain::event::{
     AgentRedirected, ApprovalWithdrawn, AttemptEnded, AttemptMoved, AttemptSealed, BaselineCleared,
     BaselineDoubted, BaselineFailed, BaselinePassed, BaselineReady, BaselineStarted, CancelUndone,
-    CheckpointDeleted, CheckpointMade, ClockWentBack, ConflictLaidOut, ConflictSettled,
-    DaemonStarted, EffectFinished, EffectRequested, EndingAsked, Event, GateDoubted, GateExcused,
-    GateFailed, GatePassed, GateStarted, HookApproved, HookAsked, HookCutOff, HookFinished,
-    HookOwed, HookStarted, HookTimedOut, IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed,
-    IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationJudged, IterationStarted,
-    Learned, LostEvents, MachineSlept, Mark, MergeApproved, MergeBuilt, MergeConflicted,
-    MergeMoved, MergeQueued, MergeRejected, MergeReleased, MergeReturned, MessageQueued, ModeSet,
-    NeedArose, NeedSettled, NightBegan, NightEnded, NoticeDelivered, NoticeFailed, NumbersRaised,
-    PauseLifted, PauseSet, PhaseChanged, RedirectUndone, RepairWay, ResolverFailed,
-    RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited,
-    RunEnded, RunStarted, SettingsLoaded, SetupPassed, SetupStarted, SignalSeen, StateRepaired,
-    StateRestored, TargetRewritten, TargetSeen, TargetSettled, TaskSet, UndoRecorded,
-    VerifyDoubted, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared, WarningRaised,
-    WorkRescued, WorkSaved, WorktreeReady,
+    CheckpointDeleted, CheckpointMade, ChecksProbed, ClockWentBack, ConflictLaidOut,
+    ConflictSettled, DaemonStarted, EffectFinished, EffectRequested, EndingAsked, Event, Findings,
+    GateDoubted, GateExcused, GateFailed, GatePassed, GateStarted, HookApproved, HookAsked,
+    HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut, IdeaAdded, IdeaAssigned,
+    IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld,
+    IterationJudged, IterationStarted, Learned, LostEvents, MachineSlept, Mark, MergeApproved,
+    MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased,
+    MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan, NightEnded,
+    NoticeDelivered, NoticeFailed, NumbersRaised, PauseLifted, PauseSet, PhaseChanged, ProbeAlarm,
+    RedirectUndone, RepairWay, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned,
+    RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SettingsLoaded, SetupPassed,
+    SetupStarted, SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen,
+    TargetSettled, TaskSet, UndoRecorded, VerifyDoubted, VerifyPassed, VerifyReady, VerifyStarted,
+    WarningCleared, WarningRaised, WorkRescued, WorkSaved, WorktreeReady,
 };
 use crate::domain::evolve::evolve;
 use crate::domain::hook::HookName;
 use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, Oid, ProfileName, RunId};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::observation::{RunEnd, RunEndKind};
-use crate::domain::settings::{BaselineMode, Mode, Settings};
+use crate::domain::settings::{BaselineMode, CanaryMode, Mode, Settings};
 use crate::domain::signal::Signal;
 use crate::domain::state::baseline::Doubt;
 use crate::domain::state::checkpoint::{
@@ -47,6 +47,23 @@ pub(crate) fn oid() -> Oid {
 
 pub(crate) fn idea_id() -> IdeaId {
     IdeaId::numbered(1)
+}
+
+fn probed(blind: bool) -> ChecksProbed {
+    let alarm = ProbeAlarm {
+        command: Some("true".into()),
+        message: "`true` passes although all 2 source files of this tree are garbage".into(),
+        remedies: vec!["if this is meant: swarm checks accept-blind 'true' --why '...'".into()],
+    };
+    ChecksProbed {
+        digest: "0123".into(),
+        commit: Some(oid()),
+        found: Findings {
+            source_files: 2,
+            alarms: blind.then_some(alarm).into_iter().collect(),
+            notes: vec![],
+        },
+    }
 }
 
 fn profile() -> ProfileName {
@@ -82,6 +99,7 @@ pub(crate) fn settings() -> Settings {
         quality_timeout_ms: 60_000,
         max_checks: None,
         baseline: BaselineMode::Off,
+        canary: CanaryMode::Off,
         auto_merge: true,
         verify: true,
         conflict_retries: 3,
@@ -343,11 +361,13 @@ fn baseline_events() -> Vec<Event> {
             warm: true,
             setup: None,
             tree: TargetTree::Verify,
+            probe: None,
         }),
         Event::BaselineStarted(BaselineStarted {
             index: 0,
             run: run(),
             command: Some("true".into()),
+            probe: false,
         }),
         Event::BaselinePassed(BaselinePassed {
             commit: oid(),
@@ -367,7 +387,21 @@ fn baseline_events() -> Vec<Event> {
             run: Some(run()),
             not_before: Timestamp::from_millis(0),
         }),
-        Event::BaselineCleared(BaselineCleared {}),
+        Event::BaselineCleared(BaselineCleared::default()),
+        Event::BaselineCleared(BaselineCleared { probe: true }),
+        Event::BaselineStarted(BaselineStarted {
+            index: 1,
+            run: run(),
+            command: None,
+            probe: true,
+        }),
+        Event::ChecksProbed(probed(true)),
+        Event::ChecksProbed(probed(false)),
+        Event::ChecksProbed(ChecksProbed {
+            digest: String::new(),
+            commit: None,
+            found: Findings::no_verdict("namespaces are refused".into()),
+        }),
         Event::BaselineDoubted(BaselineDoubted {}),
         Event::SetupStarted(SetupStarted {
             tree: SetupTree::Target,
@@ -669,6 +703,7 @@ fn merge_events() -> Vec<Event> {
             id: id(),
             warm: true,
             setup: None,
+            probe: None,
         }),
         Event::VerifyStarted(VerifyStarted {
             id: id(),

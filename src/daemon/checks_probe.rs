@@ -1,8 +1,9 @@
-//! Probes whether the quality commands see the tree that they check, while no daemon runs. Called
-//! by `swarm checks`.
+//! Probes whether the quality commands see the tree that they check: by hand while no daemon runs
+//! (`swarm checks`), and as a run of the daemon, which `runs` prepares here.
 //!
-//! Invariant: holds the lock of the state, so no daemon uses the verification worktree meanwhile,
-//! and refuses if an unfinished merge or check of the target relies on what that worktree holds.
+//! Invariant: a probe by hand holds the lock of the state, so no daemon uses the verification
+//! worktree meanwhile, and it is refused if an unfinished merge or check of the target relies on
+//! what that worktree holds. The last report of either is in one file.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -17,21 +18,29 @@ use super::effects::context::DriverContext;
 use super::effects::merge::prepare_baseline;
 use super::error::DaemonError;
 use super::files::config_loader::Loader;
+use super::files::hash::sha256;
 use super::files::paths::Paths;
 use super::files::store::Store;
 use super::files::trusted_config;
 use super::lifecycle::port_block::PortBlock;
 use super::runs::launch::target_check;
+use crate::config::{self, Config};
 use crate::domain::decide::transfer::refuse_moved;
 use crate::domain::effect::{Effect, PrepareBaseline, TargetTree};
+use crate::domain::event::{Findings, ProbeAlarm};
 use crate::domain::ids::{Oid, RunId};
 use crate::domain::outcome::Failure;
 use crate::domain::state::State;
 use crate::domain::state::setup::VERIFY_TREE;
 use crate::domain::time::Timestamp;
-use crate::git;
-use crate::probe::{self, ProbeError, Report, Site, Step};
+use crate::git::{self, GitError};
+use crate::probe::{self, ProbeError, Report, Site, Step, Task};
 use crate::process::RunSpec;
+
+/// Most alarms, and most notes, that an event has.
+const MOST: usize = 8;
+/// Most characters of each of their texts.
+const MOST_CHARS: usize = 1_000;
 
 /// Why there is no report.
 #[derive(Debug, thiserror::Error)]
@@ -116,26 +125,125 @@ pub fn run(
     let (commit, tracked) = prepare(&context, &store.state, stop, tell)?;
     let config = context.config();
     let spec = check(&context, "true")?;
-    let site = Site {
-        exe: context.exe.clone(),
-        checkout: canonical(&paths.root)?,
-        git_dir: canonical(context.repo.common_dir())?,
-        worktree: canonical(&spec.cwd)?,
-        tracked,
-        env: spec.env,
-        limit: limit(&context),
-        accepted: accepted(paths).into_iter().map(|it| it.command).collect(),
-    };
+    let site = site(&context, spec, tracked)?;
     let report = probe::run(&site, &config.quality_commands, stop, tell)?;
-    let probed = Probed {
-        at: clock::wall(),
-        commit,
-        quality_commands: config.quality_commands.clone(),
-        setup: config.worktree.setup.clone(),
-        report,
-    };
+    let probed = Probed::now(&config, commit, report);
     write(&report_file(paths), &probed).map_err(ProbeError::from)?;
     Ok(probed)
+}
+
+impl Probed {
+    fn now(config: &Config, commit: Oid, report: Report) -> Self {
+        Self {
+            at: clock::wall(),
+            commit,
+            quality_commands: config.quality_commands.clone(),
+            setup: config.worktree.setup.clone(),
+            report,
+        }
+    }
+}
+
+/// The merge worktree, as a check of it would run.
+fn site(context: &DriverContext, check: RunSpec, tracked: Vec<String>) -> Result<Site, ProbeError> {
+    let accepted = accepted(&context.paths);
+    Ok(Site {
+        exe: context.exe.clone(),
+        checkout: canonical(&context.paths.root)?,
+        git_dir: canonical(context.repo.common_dir())?,
+        worktree: canonical(&check.cwd)?,
+        tracked,
+        env: check.env,
+        limit: limit(context),
+        accepted: accepted.into_iter().map(|it| it.command).collect(),
+    })
+}
+
+/// The task of a probe that the daemon runs in the merge worktree, which is ready. `check` says how
+/// a check of it runs.
+///
+/// # Errors
+/// git or a path cannot be read.
+pub(in crate::daemon) fn task(context: &DriverContext, check: &RunSpec) -> Result<Task, NoReport> {
+    let tracked = context.repo.tracked_files(git::VERIFY);
+    let tracked = tracked.map_err(DaemonError::from)?;
+    Ok(Task {
+        site: site(context, check.clone(), tracked)?,
+        commands: context.config().quality_commands.clone(),
+    })
+}
+
+/// Keeps the report of a probe that the daemon ran, for people; returns what decisions need of it.
+///
+/// # Errors
+/// The file cannot be written.
+pub(in crate::daemon) fn keep(
+    paths: &Paths,
+    config: &Config,
+    commit: &Oid,
+    report: Report,
+) -> io::Result<Findings> {
+    let mut probed = Probed::now(config, commit.clone(), report);
+    write(&report_file(paths), &probed)?;
+    forget_accepted(paths, &mut probed);
+    Ok(findings(&probed.report))
+}
+
+/// What decisions need of a report. That a command is blind with a person's consent is no news.
+fn findings(report: &Report) -> Findings {
+    let is_accepted = |name: &String| {
+        let mut commands = report.commands.iter();
+        commands.any(|it| it.accepted && it.command == *name)
+    };
+    let notes = report.notes.iter();
+    let notes = notes.filter(|note| !note.command.as_ref().is_some_and(is_accepted));
+    let alarms = report.alarms.iter().take(MOST);
+    Findings {
+        source_files: report.source_files,
+        alarms: alarms
+            .map(|alarm| ProbeAlarm {
+                command: alarm.command.as_deref().map(short),
+                message: short(&alarm.message),
+                remedies: alarm.remedies.iter().map(|it| short(it)).collect(),
+            })
+            .collect(),
+        notes: notes.take(MOST).map(|note| short(&note.message)).collect(),
+    }
+}
+
+/// Events are small.
+fn short(text: &str) -> String {
+    text.chars().take(MOST_CHARS).collect()
+}
+
+/// Digest of what a probe of the tree in this worktree depends on, besides the environment: the
+/// commands, the setup, the tracked manifests, and the rules of this version. `None` if the checks
+/// are not probed. Blocks.
+///
+/// # Errors
+/// git cannot list the files.
+pub(in crate::daemon) fn digest(
+    context: &DriverContext,
+    worktree: &str,
+) -> Result<Option<String>, GitError> {
+    let config = context.config();
+    if config.checks.canary == config::Canary::Off || config.quality_commands.is_empty() {
+        return Ok(None);
+    }
+    let root = context.paths.worktree(worktree);
+    let mut parts = vec![env!("CARGO_PKG_VERSION").to_owned()];
+    parts.extend(config.quality_commands.iter().cloned());
+    parts.push(String::new());
+    parts.extend(config.worktree.setup.iter().cloned());
+    for path in context.repo.tracked_files(worktree)? {
+        if probe::class_of(&path, false) == probe::Class::Manifest {
+            // One that cannot be read, such as a link that leads nowhere, counts by its name.
+            let content = fs::read(root.join(&path)).unwrap_or_default();
+            parts.extend([path, sha256(&content)]);
+        }
+    }
+    let text = serde_json::to_vec(&parts).unwrap_or_default();
+    Ok(Some(sha256(&text)))
 }
 
 /// The last report, if it is about the present commands; without alarms that were accepted since.
@@ -145,18 +253,22 @@ pub fn run(
 pub fn last(paths: &Paths) -> Result<Option<Probed>, DaemonError> {
     let config = Loader::new(paths).load()?;
     let found: Option<Probed> = read(&report_file(paths));
-    let accepted = accepted(paths);
     Ok(found
         .map(|mut probed| {
-            let is_open = |command: &String| !accepted.iter().any(|it| it.command == *command);
-            let alarms = &mut probed.report.alarms;
-            alarms.retain(|alarm| alarm.command.as_ref().is_none_or(is_open));
+            forget_accepted(paths, &mut probed);
             probed
         })
         .filter(|probed| {
             probed.quality_commands == config.quality_commands
                 && probed.setup == config.worktree.setup
         }))
+}
+
+fn forget_accepted(paths: &Paths, probed: &mut Probed) {
+    let accepted = accepted(paths);
+    let is_open = |command: &String| !accepted.iter().any(|it| it.command == *command);
+    let alarms = &mut probed.report.alarms;
+    alarms.retain(|alarm| alarm.command.as_ref().is_none_or(is_open));
 }
 
 /// The commands that a person accepted as blind.

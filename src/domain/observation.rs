@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::event::{ReadCounts, ShownItem};
+use super::event::{Findings, ReadCounts, ShownItem};
 use super::ids::{EffectId, Oid, RunId};
 use super::outcome::{Failure, Outcome};
 use super::session::SessionId;
@@ -90,6 +90,11 @@ pub enum Observation {
     TargetAt {
         /// Its commit.
         commit: Oid,
+    },
+    /// A person accepted that these quality commands pass whatever the tree contains.
+    BlindAccepted {
+        /// The commands.
+        commands: Vec<String>,
     },
     /// The system clock went backwards.
     ClockWentBack {
@@ -252,6 +257,9 @@ pub struct RunEnd {
     /// After an iteration: the last final signal that the agent mentioned within a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mentioned: Option<SignalKind>,
+    /// After a probe of the quality commands: what it found out. It has an event of its own.
+    #[serde(skip)]
+    pub probe: Option<Box<Findings>>,
     /// Usage of this run alone; set by `decide`, not observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bill: Option<Bill>,
@@ -276,6 +284,7 @@ impl RunEnd {
             usage: None,
             session: None,
             mentioned: None,
+            probe: None,
             bill: None,
         }
     }

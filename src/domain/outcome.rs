@@ -187,6 +187,8 @@ pub struct VerifyReady {
     pub warm: bool,
     /// What it needs besides its commit.
     pub setup: TreeSetup,
+    /// Digest of what a probe of the checks depends on; `None` if they are not probed.
+    pub probe: Option<String>,
 }
 
 /// The untouched target is checked out.
@@ -199,6 +201,8 @@ pub struct BaselineReady {
     pub warm: bool,
     /// What it needs besides its commit.
     pub setup: TreeSetup,
+    /// Digest of what a probe of the checks depends on; `None` if they are not probed.
+    pub probe: Option<String>,
 }
 
 /// Result of a landing.

@@ -108,6 +108,7 @@ impl State {
             Purpose::Gate { .. }
             | Purpose::Verify { .. }
             | Purpose::Baseline { .. }
+            | Purpose::Canary { .. }
             | Purpose::Setup { .. }
             | Purpose::Hook { .. } => None,
         }

@@ -38,6 +38,18 @@ pub enum BaselineMode {
     Off,
 }
 
+/// What happens if the quality commands do not see the tree that they check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum CanaryMode {
+    /// No idea begins, and nothing lands.
+    Require,
+    /// People are warned.
+    Warn,
+    /// Nobody finds out.
+    Off,
+}
+
 /// Settings that decisions depend on. All times are in milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -86,6 +98,9 @@ pub struct Settings {
     /// Whether the untouched target must pass them before work begins. Older logs do not say.
     #[serde(default = "unchecked", skip_serializing_if = "is_unchecked")]
     pub baseline: BaselineMode,
+    /// Whether swarm probes if they see the tree that they check. Older logs do not say.
+    #[serde(default = "unprobed", skip_serializing_if = "is_unprobed")]
+    pub canary: CanaryMode,
     /// Whether finished work enters the merge queue without approval.
     pub auto_merge: bool,
     /// Whether the merged tree is checked before the target moves.
@@ -162,6 +177,16 @@ impl Settings {
     /// Whether the untouched target is checked at all.
     pub fn checks_baseline(&self) -> bool {
         self.baseline != BaselineMode::Off && !self.quality_commands.is_empty()
+    }
+
+    /// Whether swarm finds out if the quality commands see the tree that they check.
+    pub fn probes_checks(&self) -> bool {
+        self.canary != CanaryMode::Off && !self.quality_commands.is_empty()
+    }
+
+    /// Whether nothing lands before the quality commands are known to see their tree.
+    pub fn requires_canary(&self) -> bool {
+        self.canary == CanaryMode::Require && !self.quality_commands.is_empty()
     }
 
     /// Whether anybody is told what needs a person.
@@ -267,6 +292,15 @@ fn unchecked() -> BaselineMode {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
 fn is_unchecked(mode: &BaselineMode) -> bool {
     *mode == unchecked()
+}
+
+fn unprobed() -> CanaryMode {
+    CanaryMode::Off
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_unprobed(mode: &CanaryMode) -> bool {
+    *mode == unprobed()
 }
 
 fn yes() -> bool {

@@ -17,6 +17,7 @@
 //! | `namespace` | the hidden program that hides and replaces files, then becomes the command |
 //! | `timed` | runs a command with a time limit |
 //! | `probe` | the runs, in order |
+//! | `program` | the hidden program that the daemon runs as a check |
 
 mod classes;
 mod evidence;
@@ -25,14 +26,15 @@ mod judge;
 mod namespace;
 #[allow(clippy::module_inception)] // the room's main file
 mod probe;
+mod program;
 mod programs;
 mod report;
 mod timed;
 mod verdict;
 
 pub use classes::{Class, class_of};
-pub use namespace::hidden_program;
 pub use probe::{Site, Step, passes, run};
+pub use program::{PROBE, TASK, Task, hidden_program, read_report};
 pub use report::{CommandReport, Notice, Report};
 pub use timed::ProbeError;
 pub use verdict::{Dependence, Sight};

@@ -11,6 +11,8 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::classes::{Class, class_of};
 use super::evidence::{leads, named_paths};
 use super::garbage::Manner;
@@ -31,7 +33,8 @@ const MAX_FILE: u64 = 1024 * 1024;
 const BEGIN: usize = 8_000;
 
 /// A tree and how its commands run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Site {
     /// This program.
     pub exe: PathBuf,
@@ -43,7 +46,8 @@ pub struct Site {
     pub worktree: PathBuf,
     /// Paths of the regular files that are tracked in the tree.
     pub tracked: Vec<String>,
-    /// The complete environment of a command.
+    /// The complete environment of a command. It may hold secrets and is not written down.
+    #[serde(skip)]
     pub env: BTreeMap<String, String>,
     /// Time limit of a normal run.
     pub limit: Duration,

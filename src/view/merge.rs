@@ -54,10 +54,10 @@ pub struct MergeView {
 
 /// The merge queue.
 pub fn merges(state: &State) -> Vec<MergeView> {
-    state.queue.iter().map(merge).collect()
+    state.queue.iter().map(|it| merge(state, it)).collect()
 }
 
-pub(super) fn merge(entry: &MergeEntry) -> MergeView {
+pub(super) fn merge(state: &State, entry: &MergeEntry) -> MergeView {
     let conflict = entry.conflict.as_ref().map(|conflict| &conflict.files);
     let in_the_way = entry.waits.as_ref().map(|waits| &waits.files);
     MergeView {
@@ -70,8 +70,24 @@ pub(super) fn merge(entry: &MergeEntry) -> MergeView {
         held: entry.held,
         approved: entry.approved.clone(),
         files: conflict.or(in_the_way).cloned().unwrap_or_default(),
-        reason: entry.waits.as_ref().map(|waits| waits.reason.clone()),
+        reason: match &entry.waits {
+            Some(waits) => Some(waits.reason.clone()),
+            None => waits_for_probe(state, entry).map(str::to_owned),
+        },
         queued_at: entry.queued_at,
+    }
+}
+
+/// Why finished work waits because of its checks.
+fn waits_for_probe(state: &State, entry: &MergeEntry) -> Option<&'static str> {
+    if entry.phase != MergePhase::Queued || entry.held {
+        None
+    } else if state.blind_checks().is_some() {
+        Some("a check cannot be trusted")
+    } else if state.awaits_probe() {
+        Some("swarm is finding out whether the checks see the tree that they check")
+    } else {
+        None
     }
 }
 

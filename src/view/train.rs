@@ -55,7 +55,7 @@ pub struct TrainView {
 /// The queue, in order.
 pub fn train(state: &State) -> Vec<TrainView> {
     let each = state.queue.iter().map(|entry| TrainView {
-        merge: merge(entry),
+        merge: merge(state, entry),
         steps: steps(state, entry),
         check: check(state, entry),
         in_review: entry.is_in_review(),

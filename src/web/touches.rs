@@ -120,6 +120,7 @@ fn of_kind(event: &Event) -> Touched {
         | Event::BaselinePassed(_)
         | Event::BaselineFailed(_)
         | Event::BaselineCleared(_)
+        | Event::ChecksProbed(_)
         | Event::BaselineDoubted(_)
         | Event::WarningRaised(_)
         | Event::WarningCleared(_)

@@ -248,6 +248,7 @@ pub fn settings(mode: Mode) -> Settings {
         quality_timeout_ms: 60_000,
         max_checks: None,
         baseline: swarm::domain::settings::BaselineMode::Off,
+        canary: swarm::domain::settings::CanaryMode::Off,
         auto_merge: true,
         verify: false,
         conflict_retries: 3,

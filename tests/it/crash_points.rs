@@ -62,6 +62,11 @@ const SCENARIOS: &[Scenario] = &[
         act: start,
     },
     Scenario {
+        name: "probing the checks",
+        prepare: probed_first,
+        act: start,
+    },
+    Scenario {
         name: "judging a failed check",
         prepare: in_doubt,
         act: start,
@@ -291,6 +296,20 @@ fn checked_first() -> Sandbox {
         "checks": {"baseline": "require"},
         "qualityCommands": ["true", "test ! -e bad.txt"],
     }));
+    sandbox
+}
+
+/// Nothing lands before the checks are known to see their tree.
+fn probed_first() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("lib/ok.sh", "exit 0\n");
+    sandbox.commit("Source");
+    sandbox.set_up();
+    sandbox.configure(&json!({
+        "checks": {"baseline": "require", "canary": "require"},
+        "qualityCommands": ["sh lib/ok.sh"],
+    }));
+    sandbox.idea("write a.txt x; say COMPLETE");
     sandbox
 }
 

@@ -59,6 +59,15 @@ const UNITTEST: &str = "-m unittest discover -s tests";
 
 impl Project<'_> {
     fn sandbox(&self) -> Sandbox {
+        self.sandbox_with(&json!({}))
+    }
+
+    /// The daemon probes the checks by itself, before anything lands.
+    fn guarded(&self) -> Sandbox {
+        self.sandbox_with(&json!({"baseline": "require", "canary": "require"}))
+    }
+
+    fn sandbox_with(&self, checks: &Value) -> Sandbox {
         let sandbox = Sandbox::new();
         sandbox.set_up();
         sandbox.write(
@@ -76,6 +85,7 @@ impl Project<'_> {
         sandbox.configure(&json!({
             "qualityCommands": all(self.checks),
             "worktree": {"setup": all(self.setup)},
+            "checks": checks,
         }));
         sandbox
     }
@@ -394,5 +404,155 @@ fn a_probe_is_refused_while_a_daemon_runs_and_without_checks() {
     let refused = probe(&sandbox);
     assert_eq!(refused.code, 1, "{refused:?}");
     assert!(refused.stderr.contains("swarm stop"), "{refused:?}");
+    daemon.stop();
+}
+
+/// A project whose tests import the checkout.
+fn wrong_tree(tests: &str) -> Sandbox {
+    let done = environment("echo @ROOT@/src > __editable__.calc.pth");
+    let project = Project {
+        tracked: PYTHON,
+        done: &done,
+        checks: &[tests],
+        ..Project::default()
+    };
+    project.guarded()
+}
+
+/// Work is finished, and waits because its check is blind.
+fn waits_for_person(sandbox: &Sandbox) -> Value {
+    let id = sandbox.idea("write a.txt x; say COMPLETE");
+    sandbox.wait_idea(&id, "merging");
+    let need = sandbox.wait_within(LONG, "an alarm", || {
+        let status = sandbox.status();
+        let needs = status["needsYou"].as_array().unwrap().clone();
+        needs.into_iter().find(|need| need["kind"] == "environment")
+    });
+    let later = sandbox.idea("write b.txt x; say COMPLETE");
+    let queue = sandbox.status()["mergeQueue"].clone();
+    assert_eq!(queue[0]["reason"], "a check cannot be trusted", "{queue}");
+    assert_eq!(sandbox.idea_status(&later), "pending");
+    assert!(sandbox.logged("ideaLanded").is_empty());
+    need
+}
+
+#[test]
+fn a_wrong_tree_lands_nothing_until_the_configuration_is_mended() {
+    if cannot_run(&["python3"]) {
+        return;
+    }
+    let sandbox = wrong_tree(&format!("@ENV@/bin/python {UNITTEST}"));
+    let daemon = sandbox.start();
+    let need = waits_for_person(&sandbox);
+    let message = need["message"].as_str().unwrap();
+    assert!(message.contains("repo/src/calc.py instead of"), "{need}");
+    let commands = need["commands"].to_string();
+    assert!(commands.contains("swarm checks accept-blind '"), "{need}");
+    let shown = sandbox.swarm(&["status"]);
+    assert!(
+        shown.stdout.contains("instead of this tree's file"),
+        "{shown:?}"
+    );
+    let doctor = sandbox.swarm(&["doctor"]);
+    assert!(
+        doctor.stdout.contains("instead of this tree's file"),
+        "{doctor:?}"
+    );
+
+    sandbox.configure(&json!({
+        "checks": {"baseline": "require", "canary": "require"},
+        "worktree": {"setup": [
+            "python3 -m venv --without-pip own",
+            "echo $PWD/src > $(echo own/lib/python3*/site-packages)/calc.pth",
+        ]},
+        "qualityCommands": [format!("own/bin/python {UNITTEST}")],
+    }));
+    sandbox.wait_within(LONG, "both landings", || {
+        (sandbox.logged("ideaLanded").len() == 2).then_some(())
+    });
+    assert_eq!(sandbox.status()["needsYou"], json!([]));
+    daemon.stop();
+}
+
+#[test]
+fn a_running_daemon_goes_on_when_a_blind_check_is_accepted() {
+    if cannot_run(&["python3"]) {
+        return;
+    }
+    let sandbox = wrong_tree(&format!("@ENV@/bin/python {UNITTEST}"));
+    let daemon = sandbox.start();
+    waits_for_person(&sandbox);
+    let check = placed(&sandbox, &format!("@ENV@/bin/python {UNITTEST}"));
+    sandbox
+        .swarm(&["checks", "accept-blind", &check, "--why", "it is meant"])
+        .ok();
+    sandbox.wait_within(LONG, "both landings", || {
+        (sandbox.logged("ideaLanded").len() == 2).then_some(())
+    });
+    daemon.stop();
+}
+
+#[test]
+fn checks_of_their_own_tree_are_probed_once_and_hold_nothing_up() {
+    if cannot_run(&["python3"]) {
+        return;
+    }
+    let tests = format!("PYTHONPATH=src python3 {UNITTEST}");
+    let project = Project {
+        tracked: PYTHON,
+        checks: &[&tests],
+        ..Project::default()
+    };
+    let sandbox = project.guarded();
+    for name in ["a.txt", "b.txt"] {
+        sandbox.idea(&format!("write {name} x; say COMPLETE"));
+        assert_eq!(sandbox.run_until_idle_within(LONG), 0);
+    }
+    assert_eq!(sandbox.logged("ideaLanded").len(), 2);
+    let probed = sandbox.logged("checksProbed");
+    assert_eq!(probed.len(), 1, "{probed:?}");
+    assert_eq!(probed[0].data["found"], json!({"sourceFiles": 1}));
+}
+
+#[test]
+fn a_probe_goes_on_after_a_kill_of_the_daemon_and_starts_over_after_a_stop() {
+    if cannot_run(&["python3"]) {
+        return;
+    }
+    let wait = "case $SWARM_RUN_ID in *probe*) : > @ENV@.here; until [ -e @ENV@.go ]; do sleep \
+        0.1; done;; esac";
+    let tests = format!("{wait}; PYTHONPATH=src python3 {UNITTEST}");
+    let project = Project {
+        tracked: PYTHON,
+        checks: &[&tests],
+        ..Project::default()
+    };
+    let sandbox = project.guarded();
+    sandbox.idea("write a.txt x; say COMPLETE");
+    let here = sandbox.path("env.here");
+    let probing = || {
+        sandbox.wait_for("a probe", || here.exists().then_some(()));
+    };
+    let begun = || {
+        let all = sandbox.logged("baselineStarted");
+        all.iter().filter(|it| it.data["probe"] == true).count()
+    };
+    let daemon = sandbox.start();
+    probing();
+    daemon.kill();
+    let daemon = sandbox.start();
+    assert_eq!(begun(), 1, "it was not adopted");
+    daemon.stop();
+    sandbox.assert_nothing_runs();
+
+    fs::remove_file(&here).unwrap();
+    let daemon = sandbox.start();
+    probing();
+    assert_eq!(begun(), 2);
+    assert!(sandbox.logged("ideaLanded").is_empty());
+    fs::write(sandbox.path("env.go"), "").unwrap();
+    sandbox.wait_within(LONG, "the landing", || {
+        (sandbox.logged("ideaLanded").len() == 1).then_some(())
+    });
     daemon.stop();
 }

@@ -33,7 +33,8 @@ pub enum Checks {
 A check that imports your checkout, or a stale copy, passes whatever an agent does. swarm runs \
 each quality command on the target branch: as it is, with your checkout hidden, and with the \
 source files replaced by garbage. While files are hidden or replaced, changes to the worktree and \
-your home folder are thrown away. It needs user namespaces and a stopped daemon.
+your home folder are thrown away. It needs user namespaces and a stopped daemon; a running one \
+probes by itself (checks.canary).
 
 SEES says what the garbage did: `executes` if the command compiles or executes the tree, `reads` \
 if it only parses it, as linters do, and `blind` if it passes. CHECKOUT says what the command \
@@ -216,6 +217,6 @@ fn accept_blind(args: &AcceptBlind, context: &mut Context) -> Result<(), CliErro
     }
     context
         .output
-        .note("accepted; probes raise no alarm about this command any more");
+        .note("accepted; no alarm about this command holds anything up any more");
     Ok(())
 }

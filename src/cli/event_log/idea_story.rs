@@ -201,6 +201,7 @@ fn requested(asked: &effect::Run) -> Run {
         Purpose::Gate { command, .. } => ("check", None, Some(command.clone())),
         Purpose::Verify { command, .. } => ("merge check", None, Some(command.clone())),
         Purpose::Baseline { command, .. } => ("target check", None, Some(command.clone())),
+        Purpose::Canary { .. } => ("probe of the checks", None, None),
         Purpose::Setup { command, .. } => ("setup", None, Some(command.clone())),
         Purpose::Hook { hook, .. } => ("hook", None, Some(hook.to_string())),
         Purpose::Synthesis { .. } => ("synthesis", None, None),

@@ -405,6 +405,10 @@ pub struct Checks {
     /// swarm checks it again when somebody else moves the branch or changes the commands, and
     /// before it blames finished work for a merge that fails.
     pub baseline: Baseline,
+    /// What happens if the quality commands do not see the tree that they check. swarm finds out
+    /// once after the target branch passes them, and again when the commands, the setup, the
+    /// environment or the tracked manifests change.
+    pub canary: Canary,
     /// How many quality commands may run at once in agents' worktrees. `"auto"` means 1 while the
     /// last green ones took less than 10 seconds (their median), or after two collided on a port or
     /// a database; else as many as the machine has cores for. Checks of merges and of the target
@@ -446,6 +450,19 @@ pub enum Baseline {
     /// swarm shows a warning, and ideas begin.
     Warn,
     /// swarm does not check it.
+    Off,
+}
+
+/// What happens if the quality commands do not see the tree that they check.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Canary {
+    /// No idea begins, and nothing lands, until you mend or accept that.
+    #[default]
+    Require,
+    /// swarm shows a warning.
+    Warn,
+    /// swarm does not find out.
     Off,
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::attempt::tree_setup;
 use super::context::DriverContext;
 use super::failure::{oid, ours};
+use crate::daemon::checks_probe::digest as probe_digest;
 use crate::daemon::files::settings::keep_ignored;
 use crate::domain::effect::{self, ConflictLevel};
 use crate::domain::ids::{EffectId, IdeaId, Oid};
@@ -211,6 +212,7 @@ pub(super) fn prepare_verify(
     Ok(VerifyReady {
         warm: tree.warm,
         setup: tree_setup(context, git::VERIFY)?,
+        probe: probe_digest(context, git::VERIFY)?,
     })
 }
 
@@ -232,6 +234,7 @@ pub(in crate::daemon) fn prepare_baseline(
         commit: ours(tip),
         warm: tree.warm,
         setup: tree_setup(context, name)?,
+        probe: probe_digest(context, name)?,
     })
 }
 

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use crate::agents;
 use crate::config::{self, Config};
 use crate::domain::ids::{BadId, ProfileName};
-use crate::domain::settings::{BaselineMode, Budget, Mode, Settings, SynthesisSettings, Webhook};
+use crate::domain::settings::{
+    BaselineMode, Budget, CanaryMode, Mode, Settings, SynthesisSettings, Webhook,
+};
 use crate::domain::usage::{MicroUsd, Price};
 use crate::git::{self, KeepIgnored};
 
@@ -69,10 +71,8 @@ pub fn settings(config: &Config, head: &str) -> Result<Settings, BadId> {
         quality_commands: config.quality_commands.clone(),
         quality_timeout_ms: i64::from(config.quality_timeout_minutes) * MINUTE_MS,
         baseline: baseline(config.checks.baseline),
-        max_checks: match config.checks.max_parallel {
-            config::MaxChecks::Auto(_) => None,
-            config::MaxChecks::Number(most) => Some(most),
-        },
+        canary: canary(config.checks.canary),
+        max_checks: max_checks(config.checks.max_parallel),
         auto_merge: config.merge.auto_merge,
         verify: config.merge.verify,
         conflict_retries: config.merge.conflict_retries,
@@ -107,6 +107,21 @@ fn baseline(configured: config::Baseline) -> BaselineMode {
         config::Baseline::Require => BaselineMode::Require,
         config::Baseline::Warn => BaselineMode::Warn,
         config::Baseline::Off => BaselineMode::Off,
+    }
+}
+
+fn max_checks(configured: config::MaxChecks) -> Option<u32> {
+    match configured {
+        config::MaxChecks::Auto(_) => None,
+        config::MaxChecks::Number(most) => Some(most),
+    }
+}
+
+fn canary(configured: config::Canary) -> CanaryMode {
+    match configured {
+        config::Canary::Require => CanaryMode::Require,
+        config::Canary::Warn => CanaryMode::Warn,
+        config::Canary::Off => CanaryMode::Off,
     }
 }
 

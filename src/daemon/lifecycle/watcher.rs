@@ -12,6 +12,7 @@ use super::file_events::{self, Changed};
 use super::reload::{Reloader, reload};
 use super::shutdown::{Notes, RETRY_AFTER, ShutdownRequest, request_shutdown};
 use crate::daemon::actor::handle::Handle;
+use crate::daemon::checks_probe;
 use crate::daemon::effects::failure::ours;
 use crate::daemon::effects::inbox::Inbox;
 use crate::domain::lifecycle::SwarmPhase;
@@ -100,7 +101,8 @@ impl Watcher {
     }
 
     fn plan_look_up(&mut self) {
-        let failed = |state: &State| state.swarm.baseline.failed.is_some();
+        let failed =
+            |state: &State| state.swarm.baseline.failed.is_some() || state.probe_alarms().is_some();
         self.look_up_at = self.handle.read(failed).then(|| {
             let next = Instant::now() + LOOK_UP_EVERY;
             self.look_up_at.unwrap_or(next)
@@ -110,6 +112,7 @@ impl Watcher {
     /// Nothing tells swarm when a person moves the target.
     async fn look_up_target(&mut self) {
         self.look_up_at = None;
+        self.look_for_accepted().await;
         let target = |state: &State| Some(state.settings.as_ref()?.target.clone());
         let Some(target) = self.handle.read(target) else {
             return;
@@ -125,6 +128,20 @@ impl Watcher {
             Ok(Err(error)) => tracing::warn!(%error, "the target cannot be looked up"),
             Err(error) => tracing::warn!(%error, "looking the target up crashed"),
         }
+    }
+
+    /// A person may have accepted that a check is blind: the command writes a file.
+    async fn look_for_accepted(&self) {
+        if self.handle.read(|state| state.probe_alarms().is_none()) {
+            return;
+        }
+        let context = Arc::clone(&self.reloader.context);
+        let accepted = spawn_blocking(move || checks_probe::accepted(&context.paths)).await;
+        let commands = accepted.into_iter().flatten().map(|it| it.command);
+        let commands = commands.collect();
+        self.handle
+            .observe(Observation::BlindAccepted { commands })
+            .await;
     }
 
     /// Drops warnings about kept repositories and dropped changes that a person has deleted since.

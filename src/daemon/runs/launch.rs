@@ -10,7 +10,7 @@ use tokio::task::spawn_blocking;
 
 use super::agent_process::agent_run;
 use super::launch_record::LaunchRecord;
-use super::lone::{replay, synthesis};
+use super::lone::{probe, replay, synthesis};
 use super::prepared::{Prepared, ended, other};
 use super::script::{attempt_variables, check};
 use super::slot::add_slot;
@@ -90,6 +90,7 @@ pub(crate) fn specify(
         Purpose::Gate { agent, command, .. } => gate(context, handle, run, agent, command),
         Purpose::Verify { idea, command, .. } => verify(context, run, idea, command),
         Purpose::Baseline { command, tree, .. } => baseline(context, run, command, *tree),
+        Purpose::Canary { .. } => probe::prepare(context, run),
         Purpose::Setup { tree, command, .. } => match tree {
             SetupTree::Worktree { agent } => gate(context, handle, run, agent, command),
             SetupTree::Merged { idea } => verify(context, run, idea, command),

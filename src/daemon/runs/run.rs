@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use tokio::task::spawn_blocking;
 
 use super::end_diagnosis::{self, EndDiagnosis};
+use super::lone::probe;
 use super::output_reader::AgentOutputReader;
 use super::{follow, launch, recalled_launch, shown_memory, slot};
 use crate::agents::stream::Conclusion;
@@ -23,6 +24,7 @@ use crate::daemon::effects::context::DriverContext;
 use crate::daemon::effects::failure::kind_of;
 use crate::daemon::memory::tally::Reading;
 use crate::domain::effect::{self, Purpose};
+use crate::domain::event::Findings;
 use crate::domain::ids::RunId;
 use crate::domain::observation::{Observation, RunEnd, RunEndKind};
 use crate::domain::outcome::{Failure, FailureKind, StopDelivered};
@@ -114,6 +116,7 @@ async fn carry_out(
     };
     let held_port = held_port(context, &dir, output.port_in_use).await?;
     crash::point("run.over");
+    let probe = probed(context, &dir, purpose, &end.how).await?;
     report_reading(handle, run, purpose).await;
     let after = launch::after_iteration(context, handle, purpose).await;
     let mentioned = reader.as_ref().and_then(AgentOutputReader::mentioned);
@@ -133,8 +136,24 @@ async fn carry_out(
         usage: conclusion.usage,
         session: conclusion.session,
         mentioned,
+        probe,
         ..end
     })
+}
+
+/// What a probe of the quality commands found out.
+async fn probed(
+    context: &Arc<DriverContext>,
+    dir: &RunDir,
+    purpose: &Purpose,
+    how: &RunEndKind,
+) -> Result<Option<Box<Findings>>, RunError> {
+    if !purpose.is_probe() {
+        return Ok(None);
+    }
+    let (context, dir) = (Arc::clone(context), dir.clone());
+    let (purpose, how) = (purpose.clone(), how.clone());
+    Ok(spawn_blocking(move || probe::findings(&context, &dir, &purpose, &how)).await?)
 }
 
 /// Reports what an iteration read of the memory. What it read under an earlier daemon is lost.

@@ -281,9 +281,10 @@ impl Model {
             Effect::Run(effect::Run { purpose, .. }) => match purpose {
                 Purpose::Iteration { agent, .. } | Purpose::Gate { agent, .. } => of(agent),
                 Purpose::Verify { idea, .. } => Some(idea.clone()),
-                Purpose::Baseline { .. } | Purpose::Synthesis { .. } | Purpose::Replay { .. } => {
-                    None
-                }
+                Purpose::Baseline { .. }
+                | Purpose::Canary { .. }
+                | Purpose::Synthesis { .. }
+                | Purpose::Replay { .. } => None,
                 Purpose::Setup { tree, .. } => match tree {
                     SetupTree::Worktree { agent } => of(agent),
                     SetupTree::Merged { idea } => Some(idea.clone()),

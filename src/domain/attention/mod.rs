@@ -9,6 +9,7 @@ mod words;
 
 use serde::{Deserialize, Serialize};
 
+use super::event::ProbeAlarm;
 use super::ids::{AgentId, IdeaId, Oid, ProfileName, RunId};
 use super::lifecycle::{AttemptPhase, MergePhase};
 use super::settings::Settings;
@@ -49,7 +50,7 @@ pub enum NoticeKind {
     Target,
     /// An account cannot be used.
     Account,
-    /// Checks of the target fail for a reason outside the repository.
+    /// Checks of the target fail for a reason outside the repository, or do not see their tree.
     Environment,
     /// swarm is paused.
     Paused,
@@ -113,6 +114,12 @@ pub enum NeedKey {
     },
     /// The untouched target fails this quality command, or cannot be checked out.
     Baseline {
+        /// The command.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        command: Option<String>,
+    },
+    /// This quality command does not see the tree that it checks.
+    Blind {
         /// The command.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         command: Option<String>,
@@ -189,6 +196,7 @@ enum What<'a> {
     Rewritten(&'a super::event::TargetRewritten, &'a str),
     Paused(&'a str),
     Baseline(&'a BaselineFailure),
+    Blind(&'a ProbeAlarm),
     Account(&'a str, &'a Hold),
     Profile(&'a ProfileName, &'a Hold),
     Conflict(&'a MergeEntry),
@@ -207,9 +215,12 @@ pub fn needs(state: &State) -> Vec<Need<'_>> {
     let cannot_begin = profiles.filter(|(_, hold)| hold.needs_person());
     let open = state.ideas.open();
     let whole = [rewritten(state), paused(state), red_baseline(state)];
+    let probed = state.blind_checks().into_iter();
+    let alarms = probed.flat_map(|probed| &probed.found.alarms);
     whole
         .into_iter()
         .flatten()
+        .chain(alarms.map(What::Blind))
         .chain(held.map(|(account, hold)| What::Account(account, hold)))
         .chain(cannot_begin.map(|(profile, hold)| What::Profile(profile, hold)))
         .chain(state.queue.iter().filter_map(|it| waiting_merge(state, it)))
@@ -229,6 +240,7 @@ impl<'a> Need<'a> {
     pub fn kind(&self) -> NoticeKind {
         match self.what {
             What::Baseline(failed) if failed.environment => NoticeKind::Environment,
+            What::Blind(_) => NoticeKind::Environment,
             What::Rewritten(..) | What::Baseline(_) => NoticeKind::Target,
             What::Paused(_) => NoticeKind::Paused,
             What::Account(..) | What::Profile(..) => NoticeKind::Account,
@@ -249,6 +261,7 @@ impl<'a> Need<'a> {
             What::Rewritten(..)
             | What::Paused(_)
             | What::Baseline(_)
+            | What::Blind(_)
             | What::Account(..)
             | What::Profile(..) => None,
             What::Conflict(entry) | What::Review(entry) | What::Waiting(entry, _) => {
@@ -266,6 +279,7 @@ impl<'a> Need<'a> {
             What::Rewritten(..)
             | What::Paused(_)
             | What::Baseline(_)
+            | What::Blind(_)
             | What::Account(..)
             | What::Profile(..)
             | What::Conflict(_)
@@ -285,6 +299,9 @@ impl<'a> Need<'a> {
             What::Paused(_) => NeedKey::Paused,
             What::Baseline(failed) => NeedKey::Baseline {
                 command: failed.command.clone(),
+            },
+            What::Blind(alarm) => NeedKey::Blind {
+                command: alarm.command.clone(),
             },
             What::Account(account, _) => NeedKey::Account {
                 account: account.to_owned(),
@@ -326,6 +343,7 @@ impl<'a> Need<'a> {
 pub fn is_undecided(state: &State, key: &NeedKey) -> bool {
     match key {
         NeedKey::Baseline { .. } => state.is_baseline_awaited() && state.red_baseline().is_none(),
+        NeedKey::Blind { .. } => state.awaits_probe(),
         NeedKey::Account { account } => {
             let held = state.accounts.get(account);
             let of_account =

@@ -112,11 +112,12 @@ pub fn ideas_left(state: &State) -> Rest {
         left = true;
     }
     let red = red && state.awaits_baseline();
+    let blind = state.blind_checks().is_some();
     for (_, idea) in state.ideas.open() {
         if !scheduling::is_ready(state, idea) {
             continue;
         }
-        if running && !red && !is_held_for_person(state, |all| all.profile_for(idea)) {
+        if running && !red && !blind && !is_held_for_person(state, |all| all.profile_for(idea)) {
             return Rest::Busy;
         }
         left = true;
@@ -159,6 +160,9 @@ fn waits_for_person(state: &State, entry: &MergeEntry) -> bool {
     );
     let checks = running && !is_target_red(state);
     let red = state.is_held_by_target(entry) && !checks;
+    // So are they probed.
+    let blind = !entry.phase.is_busy()
+        && (state.blind_checks().is_some() || (state.awaits_probe() && !running));
     let attempt = state.agents.get(&entry.agent);
     let at_boundary = attempt.is_some_and(|attempt| attempt.phase == AttemptPhase::Backoff);
     match entry.phase {
@@ -166,7 +170,7 @@ fn waits_for_person(state: &State, entry: &MergeEntry) -> bool {
         // Its resolver waits for the end of a pause; in a running swarm this phase does not last.
         MergePhase::Resolver => at_boundary,
         MergePhase::Queued | MergePhase::Building | MergePhase::Verifying | MergePhase::Landing => {
-            entry.held || asked || stuck || locked || red
+            entry.held || asked || stuck || locked || red || blind
         }
     }
 }

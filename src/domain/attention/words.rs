@@ -53,6 +53,14 @@ pub fn baseline_output(failed: &BaselineFailure) -> Option<String> {
     ))
 }
 
+/// What to type, and why, of `why: command`.
+fn remedy(text: &str) -> String {
+    match text.split_once(": swarm ") {
+        Some((why, command)) => format!("swarm {command}   # {why}"),
+        None => text.to_owned(),
+    }
+}
+
 impl Need<'_> {
     /// What happened and why.
     pub fn message(&self) -> String {
@@ -74,6 +82,10 @@ impl Need<'_> {
             What::Paused(reason) if reason.starts_with("paused") => reason.to_owned(),
             What::Paused(reason) => format!("paused: {reason}"),
             What::Baseline(failed) => self.red_baseline(failed),
+            What::Blind(alarm) => {
+                let message = &alarm.message;
+                format!("{message}. Until that is mended, no idea begins and nothing lands")
+            }
             What::Account(account, hold) => account_held(account, hold),
             What::Profile(profile, hold) => format!(
                 "the program of profile {profile} cannot begin: {}. swarm tries again by itself, \
@@ -122,6 +134,12 @@ impl Need<'_> {
                     .into_iter()
                     .chain([resume])
                     .collect()
+            }
+            What::Blind(alarm) => {
+                let again = "swarm resume   # after another fix: probes again at once";
+                let warn = "swarm config set checks.canary warn   # to be only warned";
+                let remedies = alarm.remedies.iter().map(|it| remedy(it));
+                remedies.chain([again.into(), warn.into()]).collect()
             }
             What::Conflict(entry) => conflict_commands(self.state, entry),
             What::Review(entry) => review_commands(entry),

@@ -299,6 +299,12 @@ fn drain(plan: &mut Plan<'_>, _: &Settings) {
             plan.end(agent, end);
         }
     }
+    // It would start over in any case.
+    for (_, effect::Run { run, purpose, .. }) in state.runs_under_way() {
+        if purpose.is_probe() {
+            plan.stop_run(run, false);
+        }
+    }
     let Some(deadline) = state.swarm.drain_deadline.filter(|at| *at <= plan.now) else {
         return;
     };

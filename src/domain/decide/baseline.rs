@@ -13,7 +13,7 @@ use super::attempt::run_end::{failure_of, is_stopped, killed_too_often, run_ende
 use super::blame;
 use super::decision::{End, Plan, shorten};
 use super::environment_faults::broken_commands::{CheckCommand, CommandKind};
-use super::environment_faults::{hold_for, nobodys_fault};
+use super::environment_faults::{canary, hold_for, nobodys_fault};
 use super::merge::queue;
 use super::setup;
 use crate::domain::effect::{self, Effect, Purpose, TargetTree};
@@ -45,13 +45,15 @@ pub(super) fn check(plan: &mut Plan<'_>, settings: &Settings) {
         return stop_unneeded(plan, settings);
     }
     if state.is_doubt_over() {
-        return plan.emit(BaselineCleared {});
+        return plan.emit(BaselineCleared::default());
     }
     let wanted = settings.checks_baseline() && may_start(plan);
     let tree = state.next_target_tree();
     match &state.swarm.baseline.checking {
         // Its worktree is free again; the check starts over when it is needed.
-        Some(_) if !wanted || !is_needed(state, settings) => plan.emit(BaselineCleared {}),
+        Some(check) if !(wanted && is_needed(state, settings)) && !probes(plan, check) => {
+            plan.emit(BaselineCleared::default());
+        }
         Some(check) if check.tree == TargetTree::Control && !state.has_room_for_control() => {}
         Some(check) => run_next(plan, check, settings),
         None => {
@@ -59,8 +61,16 @@ pub(super) fn check(plan: &mut Plan<'_>, settings: &Settings) {
             if wanted && is_due(plan) && free {
                 begin(plan, settings, tree);
             }
+            if plan.events.is_empty() && canary::is_wanted(plan) {
+                canary::begin(plan, settings);
+            }
         }
     }
+}
+
+/// Whether the check leads to a probe that is due.
+fn probes(plan: &Plan<'_>, check: &BaselineCheck) -> bool {
+    check.tree == TargetTree::Verify && canary::is_wanted(plan)
 }
 
 /// Begins a control. After the merge queue's next step, because the checks of landings go first.
@@ -88,12 +98,12 @@ fn stop_unneeded(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
     let check = state.swarm.baseline.checking.as_ref();
     let needed = settings.checks_baseline() && is_needed(state, settings) && !state.is_doubt_over();
-    let current = check
-        .filter(|_| needed)
-        .and_then(|check| check.run.as_ref());
-    let runs = state.outbox.values().filter(|effect| effect.is_baseline());
-    for run in runs.filter_map(Effect::run_id) {
-        if current != Some(run) {
+    let probes = check.is_some_and(|check| check.tree == TargetTree::Verify);
+    let probes = probes && state.is_probe_due();
+    let runs = state.runs_under_way().map(|(_, it)| it);
+    for effect::Run { run, purpose, .. } in runs.filter(|it| it.purpose.checks_target()) {
+        let current = check.and_then(|check| check.run.as_ref()) == Some(run);
+        if !(current && (probes || (needed && !purpose.is_probe()))) {
             plan.stop_run(run, false);
         }
     }
@@ -127,13 +137,17 @@ fn run_next(plan: &mut Plan<'_>, check: &BaselineCheck, settings: &Settings) {
     }
     let index = check.next;
     let Some(command) = settings.quality_commands.get(index) else {
-        return plan.emit(BaselineCleared {});
+        if probes(plan, check) {
+            return canary::start(plan, check, settings);
+        }
+        return plan.emit(BaselineCleared::default());
     };
     let run = plan.run_id(&format!("{RUN_OWNER}-{}", index + 1));
     plan.emit(BaselineStarted {
         index,
         run: run.clone(),
         command: Some(shorten(command)),
+        probe: false,
     });
     let purpose = Purpose::Baseline {
         index,
@@ -156,7 +170,8 @@ pub(super) fn ready(
 ) {
     let settings = plan.state.settings.as_deref();
     // The configuration may have changed since; then another check-out is requested.
-    if settings.is_none_or(|it| !it.checks_baseline() || it.target != effect.target) {
+    let uses = |it: &Settings| it.checks_baseline() || it.probes_checks();
+    if settings.is_none_or(|it| !uses(it) || it.target != effect.target) {
         return;
     }
     let failure = match outcome {
@@ -164,6 +179,7 @@ pub(super) fn ready(
             commit,
             warm,
             setup,
+            probe,
         }) => {
             let tree = effect.tree;
             let setup = setup::prepared(plan, tree.name(), warm, &setup);
@@ -172,12 +188,16 @@ pub(super) fn ready(
                 warm,
                 setup,
                 tree,
+                probe,
             });
         }
         Err(failure) => failure,
     };
     if let Some(fault) = nobodys_fault(&failure) {
         return hold_for(plan, fault);
+    }
+    if only_probes(plan.state) {
+        return canary::no_verdict(plan, None, "", &failure.message);
     }
     let not_before = again_at(plan, None);
     plan.emit(BaselineFailed {
@@ -188,6 +208,13 @@ pub(super) fn ready(
         run: None,
         not_before,
     });
+}
+
+/// Whether the target is checked out only to probe the quality commands.
+fn only_probes(state: &State) -> bool {
+    let settings = state.settings.as_deref();
+    let is_checked = settings.is_some_and(Settings::checks_baseline);
+    state.is_probe_due() && (!is_checked || state.is_target_green())
 }
 
 /// Time of the next check after one that failed at this command; the wait grows. It goes on growing
@@ -231,13 +258,13 @@ pub(super) fn command_over(
         }
         Some(_) if blame::has_collided(state, run, &end) => {
             blame::warn_of_collision(plan, command.command, check.tree.name(), &end);
-            plan.emit(BaselineCleared {});
+            plan.emit(BaselineCleared::default());
         }
         Some(how) if !is_stopped(state, run, &end.how) => {
             failed(plan, check, run, command.command, (how, end.last_words));
         }
         // Stopped or lost: not judged; the target is checked out and checked again.
-        _ => plan.emit(BaselineCleared {}),
+        _ => plan.emit(BaselineCleared::default()),
     }
 }
 
@@ -265,6 +292,11 @@ fn failed(
     command: &str,
     (how, output): (String, Option<String>),
 ) {
+    if plan.state.is_at_probe(check) && plan.state.is_probe_due() {
+        let why = format!("the setup command `{command}` failed ({how})");
+        let digest = check.probe.as_deref().unwrap_or_default();
+        return canary::no_verdict(plan, Some(&check.commit), digest, &why);
+    }
     let command = shorten(command);
     let not_before = again_at(plan, Some(&command));
     plan.emit(BaselineFailed {
@@ -282,16 +314,23 @@ fn failed(
 pub(super) fn check_again(plan: &mut Plan<'_>) {
     let baseline = &plan.state.swarm.baseline;
     let idle = |check: &BaselineCheck| check.run.is_none();
-    if baseline.failed.is_some() || baseline.checking.as_ref().is_some_and(idle) {
-        plan.emit(BaselineCleared {});
+    let probe = plan.state.probe_alarms().is_some();
+    if probe || baseline.failed.is_some() || baseline.checking.as_ref().is_some_and(idle) {
+        plan.emit(BaselineCleared { probe });
     }
 }
 
-/// The target was looked up while its check stands failed: another commit is checked at once.
+/// The target was looked up while its check stands failed, or an alarm of a probe: another commit is checked at once.
 pub(super) fn target_at(plan: &mut Plan<'_>, commit: &Oid) {
     let failed = plan.state.swarm.baseline.failed.as_ref();
     let checked = failed.and_then(|failed| failed.commit.as_ref());
-    if checked.is_some_and(|checked| checked != commit) {
+    let alarms = plan.state.probe_alarms();
+    let probed = alarms.and_then(|probed| probed.commit.as_ref());
+    if [checked, probed]
+        .into_iter()
+        .flatten()
+        .any(|known| known != commit)
+    {
         check_again(plan);
     }
 }

@@ -45,6 +45,7 @@ pub use advance::{advance, next_deadline};
 
 use decision::{Plan, shorten};
 use environment_faults::broken_commands::CheckCommand;
+use environment_faults::canary;
 pub use ideas::MAX_TEXT_BYTES;
 pub use merge::commands::entry_of as merge_entry;
 
@@ -211,6 +212,7 @@ pub fn observation(state: &State, seen: &Observation, now: Timestamp) -> Vec<Eve
         Observation::UsageSeen { run, usage } => budget::seen(&mut plan, run, usage),
         Observation::EffectDone { effect, outcome } => effect_done(&mut plan, *effect, outcome),
         Observation::TargetAt { commit } => baseline::target_at(&mut plan, commit),
+        Observation::BlindAccepted { commands } => canary::accepted(&mut plan, commands),
         Observation::ClockWentBack { by_ms } => plan.emit(ClockWentBack { by_ms: *by_ms }),
         Observation::MachineSlept { seconds } => plan.emit(MachineSlept { seconds: *seconds }),
         Observation::MemoryShown {
@@ -330,6 +332,7 @@ fn run_over(plan: &mut Plan<'_>, effect: &effect::Run, outcome: Result<RunEnd, F
             let command = CheckCommand::quality(*index, command);
             baseline::command_over(plan, run, command, &outcome);
         }
+        Purpose::Canary { commit, digest } => canary::over(plan, run, (commit, digest), outcome),
         Purpose::Setup {
             tree,
             index,

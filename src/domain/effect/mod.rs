@@ -105,7 +105,7 @@ impl Effect {
     pub fn holds_queue(&self) -> bool {
         match self {
             Self::Run(run) => match run.purpose {
-                Purpose::Verify { .. } => true,
+                Purpose::Verify { .. } | Purpose::Canary { .. } => true,
                 Purpose::Baseline { tree, .. } => tree == TargetTree::Verify,
                 Purpose::Hook { hook, .. } => hook == HookName::PreMerge,
                 Purpose::Setup { ref tree, .. } => match tree {
@@ -208,14 +208,7 @@ impl Effect {
     pub fn is_baseline(&self) -> bool {
         match self {
             Self::PrepareBaseline(_) => true,
-            Self::Run(run) => matches!(
-                run.purpose,
-                Purpose::Baseline { .. }
-                    | Purpose::Setup {
-                        tree: SetupTree::Target | SetupTree::Control,
-                        ..
-                    }
-            ),
+            Self::Run(run) => run.purpose.checks_target(),
             Self::PrepareWorktree(_)
             | Self::StopRun(_)
             | Self::Seal(_)
@@ -246,9 +239,10 @@ impl Effect {
             Self::Run(run) => match &run.purpose {
                 Purpose::Iteration { agent, .. } | Purpose::Gate { agent, .. } => agent == of,
                 Purpose::Verify { idea, .. } => idea == at,
-                Purpose::Baseline { .. } | Purpose::Synthesis { .. } | Purpose::Replay { .. } => {
-                    false
-                }
+                Purpose::Baseline { .. }
+                | Purpose::Canary { .. }
+                | Purpose::Synthesis { .. }
+                | Purpose::Replay { .. } => false,
                 Purpose::Setup { tree, .. } => match tree {
                     SetupTree::Worktree { agent } => agent == of,
                     SetupTree::Merged { idea } => idea == at,
@@ -348,6 +342,14 @@ pub enum Purpose {
         #[serde(default, skip_serializing_if = "TargetTree::is_verify")]
         tree: TargetTree,
     },
+    /// All quality commands on the target, in the merge worktree, with files hidden and replaced by
+    /// garbage: whether they see the tree that they check.
+    Canary {
+        /// Commit of the target.
+        commit: Oid,
+        /// Digest of what the result depends on.
+        digest: String,
+    },
     /// A setup command, which makes a tree ready for use.
     Setup {
         /// Where it runs.
@@ -387,6 +389,21 @@ pub enum Purpose {
         /// SHA-256 of the record's file, in hex.
         sha256: String,
     },
+}
+
+impl Purpose {
+    /// Whether it checks the untouched target, probes it or sets it up for that.
+    pub fn checks_target(&self) -> bool {
+        matches!(
+            self,
+            Self::Baseline { .. }
+                | Self::Canary { .. }
+                | Self::Setup {
+                    tree: SetupTree::Target | SetupTree::Control,
+                    ..
+                }
+        )
+    }
 }
 
 /// A tree that is set up before it is used.

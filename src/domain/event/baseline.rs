@@ -24,6 +24,9 @@ pub struct BaselineReady {
     pub setup: Option<String>,
     #[serde(default, skip_serializing_if = "TargetTree::is_verify")]
     pub tree: TargetTree,
+    /// Digest of what a probe of the checks depends on; absent if they are not probed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +38,9 @@ pub struct BaselineStarted {
     /// The command; older logs do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
+    /// Whether it is the probe of all quality commands.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub probe: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,8 +76,62 @@ pub struct BaselineFailed {
     pub not_before: Timestamp,
 }
 
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BaselineCleared {
+    /// Whether the quality commands are probed again, because somebody may have fixed what raised
+    /// an alarm.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub probe: bool,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BaselineCleared {}
+#[serde(rename_all = "camelCase")]
+pub struct ChecksProbed {
+    /// Digest of what the probe depends on: commands, setup, manifests and version of swarm; empty
+    /// if no tree could be checked out.
+    pub digest: String,
+    /// Commit of the target that was probed; absent if it could not be checked out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<Oid>,
+    pub found: Findings,
+}
+
+/// What a probe of the quality commands found out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Findings {
+    /// Source files that were replaced by garbage; without any, nothing was probed.
+    pub source_files: usize,
+    /// Why the checks cannot be trusted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alarms: Vec<ProbeAlarm>,
+    /// What else people should know, such as why there is no verdict.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+impl Findings {
+    /// Nothing was found out, for this reason.
+    pub fn no_verdict(why: String) -> Self {
+        Self {
+            notes: vec![why],
+            ..Self::default()
+        }
+    }
+}
+
+/// Why a check cannot be trusted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProbeAlarm {
+    /// The quality command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// What happened and why, for people.
+    pub message: String,
+    /// What to type about it.
+    pub remedies: Vec<String>,
+}
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -132,6 +132,9 @@ pub struct VerifyReady {
     /// Key of the setup that must run in it before it is used; absent if it is ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setup: Option<String>,
+    /// Digest of what a probe of the checks depends on; absent if they are not probed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

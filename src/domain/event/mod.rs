@@ -97,6 +97,9 @@ pub enum Event {
     /// The check of the untouched target was interrupted, its failure may be over, or no failed
     /// check waits for it any more: it starts over when it is needed.
     BaselineCleared(BaselineCleared),
+    /// The quality commands were probed: whether they see the tree that they check. A person who
+    /// accepts a blind command takes its alarm away, in another such event.
+    ChecksProbed(ChecksProbed),
     /// The untouched target must pass once more, in a worktree of its own, because a check failed
     /// and nobody knows yet whether the work or something outside it is at fault.
     BaselineDoubted(BaselineDoubted),

@@ -5,10 +5,12 @@ use super::checks::outage;
 use super::{blame, setup};
 use crate::domain::effect::TargetTree;
 use crate::domain::event::{
-    BaselineFailed, BaselinePassed, BaselineReady, BaselineStarted, RunEnded,
+    BaselineCleared, BaselineFailed, BaselinePassed, BaselineReady, BaselineStarted, ChecksProbed,
+    RunEnded,
 };
 use crate::domain::ids::{Oid, RunId};
 use crate::domain::observation::CheckEnvironment;
+use crate::domain::settings::Settings;
 use crate::domain::state::State;
 use crate::domain::state::baseline::{Baseline, BaselineCheck, BaselineFailure, PassedElsewhere};
 use crate::domain::time::Timestamp;
@@ -21,22 +23,51 @@ const PASSED: usize = 20;
 /// check the target each time.
 const ENVIRONMENTS: usize = 8;
 
-/// A commit that passed before is not checked again.
+/// A commit that passed before is not checked again, but it may be needed for the probe.
 pub(super) fn check_out(state: &mut State, at: Timestamp, ready: &BaselineReady) {
     let setup = setup::require(state, ready.tree.name(), ready.setup.as_deref());
+    depend_on(state, ready.probe.as_deref());
+    let settings = state.settings.as_deref();
+    let commands = settings.map_or(0, |settings| settings.quality_commands.len());
+    let is_checked = settings.is_some_and(Settings::checks_baseline);
+    let probes = state.is_probe_due() && ready.tree == TargetTree::Verify;
     let baseline = &mut state.swarm.baseline;
     baseline.green = baseline.passed.contains(&ready.commit);
-    if baseline.green && !baseline.doubted {
-        pass(state, at, &ready.commit);
-    } else {
+    let passed = baseline.green && !baseline.doubted;
+    if !passed || probes {
         baseline.checking = Some(BaselineCheck {
             commit: ready.commit.clone(),
             tree: ready.tree,
             setup,
-            next: 0,
+            next: if passed || !is_checked { commands } else { 0 },
+            probe: ready.probe.clone(),
             run: None,
             since: Some(at),
         });
+    }
+    if passed {
+        pass(state, &ready.commit);
+    }
+}
+
+/// What a probe found out says nothing about other manifests.
+fn depend_on(state: &mut State, digest: Option<&str>) {
+    let probed = state.swarm.baseline.probed.take();
+    let same = |probed: &Box<ChecksProbed>| digest.is_none_or(|now| probed.digest == now);
+    state.swarm.baseline.probed = probed.filter(same);
+}
+
+/// The quality commands were probed.
+pub(super) fn probe(state: &mut State, probed: &ChecksProbed) {
+    let is_over = |check: &BaselineCheck| {
+        check.run.is_none() && check.tree == TargetTree::Verify && state.is_at_probe(check)
+    };
+    let is_over = state.swarm.baseline.checking.as_ref().is_some_and(is_over);
+    let baseline = &mut state.swarm.baseline;
+    baseline.probed = Some(Box::new(probed.clone()));
+    baseline.lost_runs = 0;
+    if is_over {
+        baseline.checking = None;
     }
 }
 
@@ -67,7 +98,14 @@ pub(super) fn pass_command(state: &mut State, at: Timestamp, passed: &BaselinePa
         let baseline = &mut state.swarm.baseline;
         baseline.control_unfit |= baseline.outage.is_some() && is_in_verify(baseline);
         pass(state, at, &passed.commit);
-        state.swarm.baseline.checking = None;
+        // Where landings need no verdict, they go first.
+        let probes = state.is_probe_due() && (state.awaits_probe() || !state.lands_soon());
+        let check = state.swarm.baseline.checking.take();
+        let check = check.filter(|check| probes && check.tree == TargetTree::Verify);
+        state.swarm.baseline.checking = check.map(|mut check| {
+            check.next = passed.index + 1;
+            check
+        });
     } else if let Some(check) = &mut state.swarm.baseline.checking {
         check.next = passed.index + 1;
     }
@@ -103,9 +141,12 @@ fn is_in_verify(baseline: &Baseline) -> bool {
 
 /// The check starts over when it is needed, but a command that is running goes on. What
 /// passed before counts again once no failed check is in doubt.
-pub(super) fn clear(state: &mut State) {
+pub(super) fn clear(state: &mut State, cleared: &BaselineCleared) {
     let over = state.is_doubt_over();
     let baseline = &mut state.swarm.baseline;
+    if cleared.probe {
+        baseline.probed = None;
+    }
     baseline.doubted &= !over;
     baseline.failed = None;
     let running = |check: &BaselineCheck| check.run.is_some();
@@ -134,12 +175,15 @@ pub(super) fn change_environment(
         elsewhere.push(PassedElsewhere {
             digest: before.digest,
             passed: old.passed,
+            probed: old.probed,
         });
     }
     let over = elsewhere.len().saturating_sub(ENVIRONMENTS - 1);
     elsewhere.drain(..over);
+    let (passed, probed) = known.map_or_else(Default::default, |it| (it.passed, it.probed));
     state.swarm.baseline = Baseline {
-        passed: known.map_or_else(Vec::new, |known| known.passed),
+        passed,
+        probed,
         elsewhere,
         commands: old.commands,
         restored: state.counters.runs,
@@ -166,7 +210,14 @@ pub(super) fn see_base(state: &mut State, base: &Oid) {
 
 /// The target is now at a commit that swarm landed. A control goes on while a failed check is in
 /// doubt, because the landing's own checks may have begun before it failed.
-pub(super) fn land(state: &mut State, at: Timestamp, commit: &Oid, checked: bool) {
+pub(super) fn land(
+    state: &mut State,
+    at: Timestamp,
+    commit: &Oid,
+    checked: bool,
+    probe: Option<&str>,
+) {
+    depend_on(state, probe);
     if checked {
         pass(state, at, commit);
         if !state.swarm.baseline.doubted {

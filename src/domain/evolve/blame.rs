@@ -24,6 +24,7 @@ pub(super) fn end_run(state: &mut State, ended: &RunEnded) {
         | Purpose::Setup { command, .. }
         | Purpose::Baseline { command, .. } => command.clone(),
         Purpose::Iteration { .. }
+        | Purpose::Canary { .. }
         | Purpose::Hook { .. }
         | Purpose::Synthesis { .. }
         | Purpose::Replay { .. } => return,

@@ -163,6 +163,7 @@ pub(super) fn land(state: &mut State, at: Timestamp, landed: &IdeaLanded) {
         commit,
         checked,
     } = landed;
+    let probe = state.entry(id).and_then(|entry| entry.probe.clone());
     state.queue.retain(|entry| entry.idea != *id);
     state.swarm.failures_in_a_row = 0;
     state.swarm.gave_up = None;
@@ -171,7 +172,7 @@ pub(super) fn land(state: &mut State, at: Timestamp, landed: &IdeaLanded) {
     if let Some(target) = &mut state.swarm.target {
         target.commit = commit.clone();
     }
-    baseline::land(state, at, commit, *checked);
+    baseline::land(state, at, commit, *checked, probe.as_deref());
     with_idea(state, id, at, |idea| is_done(idea, at, commit));
 }
 

@@ -40,6 +40,7 @@ pub(super) fn queue(state: &mut State, at: Timestamp, queued: &MergeQueued) {
         target: None,
         checked_out: false,
         setup: None,
+        probe: None,
         verify_next: 0,
         run: None,
         verified: None,
@@ -225,6 +226,7 @@ pub(super) fn check_out(state: &mut State, ready: &VerifyReady) {
     with_entry(state, &ready.id, |entry| {
         entry.checked_out = true;
         entry.setup = setup;
+        entry.probe.clone_from(&ready.probe);
     });
 }
 

@@ -69,6 +69,7 @@ impl Author {
             Purpose::Gate { .. }
             | Purpose::Verify { .. }
             | Purpose::Baseline { .. }
+            | Purpose::Canary { .. }
             | Purpose::Setup { .. }
             | Purpose::Replay { .. } => Self::Check { run },
         }

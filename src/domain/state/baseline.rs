@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::setup::SetupDue;
 use super::{Attempt, MergeEntry, State, is_false, is_zero};
 use crate::domain::effect::TargetTree;
-use crate::domain::event::BaselineFailed;
+use crate::domain::event::{BaselineFailed, ChecksProbed};
 use crate::domain::ids::{Oid, RunId};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase};
 use crate::domain::settings::Settings;
@@ -67,6 +67,10 @@ pub struct Baseline {
     /// Whether the target failed its last check.
     #[serde(skip_serializing_if = "is_false")]
     pub down: bool,
+    /// What the last probe of the present setup and quality commands in the present environment
+    /// found out; `None` if the next one is due.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probed: Option<Box<ChecksProbed>>,
     /// Number of the last run that began before the target passed again after a failure. Failures
     /// of runs up to it are nobody's.
     #[serde(skip_serializing_if = "is_zero")]
@@ -100,6 +104,9 @@ pub struct PassedElsewhere {
     pub digest: String,
     /// As [`Baseline::passed`].
     pub passed: Vec<Oid>,
+    /// As [`Baseline::probed`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probed: Option<Box<ChecksProbed>>,
 }
 
 /// A check of the untouched target in progress.
@@ -114,9 +121,12 @@ pub struct BaselineCheck {
     /// Setup that the worktree needs before the check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setup: Option<Box<SetupDue>>,
-    /// Index of the next quality command, from 0.
+    /// Index of the next quality command, from 0; after the last one comes their probe.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub next: usize,
+    /// Digest of what the probe depends on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<String>,
     /// Run of the current quality or setup command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,

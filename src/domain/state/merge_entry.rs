@@ -47,6 +47,9 @@ pub struct MergeEntry {
     /// Setup that the merge worktree needs before the check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setup: Option<Box<SetupDue>>,
+    /// Digest of what a probe of the checks depends on, in the merged tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<String>,
     /// State of the `pre-merge` hook.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pre_merge: Option<Passage>,

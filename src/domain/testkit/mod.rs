@@ -22,7 +22,7 @@ pub(crate) use scenario::Scenario;
 
 use super::command::NewIdea;
 use super::ids::{AgentId, CheckpointName, IdeaId, Oid, ProfileName};
-use super::settings::{BaselineMode, Mode, Settings};
+use super::settings::{BaselineMode, CanaryMode, Mode, Settings};
 use super::time::Timestamp;
 
 /// When every story begins.
@@ -78,6 +78,7 @@ pub(crate) fn settings() -> Settings {
         // Most stories are not about checks that wait for each other.
         max_checks: Some(64),
         baseline: BaselineMode::Off,
+        canary: CanaryMode::Off,
         auto_merge: true,
         verify: true,
         conflict_retries: 2,

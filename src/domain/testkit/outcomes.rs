@@ -27,6 +27,7 @@ pub(crate) fn verify_ready() -> VerifyReady {
     VerifyReady {
         warm: true,
         setup: tree_setup(),
+        probe: None,
     }
 }
 

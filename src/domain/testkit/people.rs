@@ -14,7 +14,7 @@ use crate::domain::memory::{
     Claim, ConfirmFact, DisputeFact, FactKey, Learn, MemoryCommand, PutNote, Retracted, WriteFact,
 };
 use crate::domain::scheduling;
-use crate::domain::settings::{BaselineMode, Budget, Mode, Settings, Webhook};
+use crate::domain::settings::{BaselineMode, Budget, CanaryMode, Mode, Settings, Webhook};
 use crate::domain::signal::Signal;
 use crate::domain::state::provider::Hold;
 use crate::domain::state::{Attempt, Idea, IdeaStatus, State};
@@ -27,7 +27,9 @@ const IDEAS: usize = 12;
 pub(crate) fn help(state: &State) -> Vec<Command> {
     let mut help = Vec::new();
     let mut holds = state.accounts.values().chain(state.profiles.values());
-    let waits = holds.any(Hold::waits_for_person) || state.red_baseline().is_some();
+    let waits = holds.any(Hold::waits_for_person)
+        || state.red_baseline().is_some()
+        || state.blind_checks().is_some();
     if state.swarm.phase != SwarmPhase::Running || waits {
         help.push(Command::Resume);
     }
@@ -449,6 +451,7 @@ pub(crate) fn some_settings(choices: &mut Choices) -> Settings {
         quality_commands: commands.iter().map(ToString::to_string).collect(),
         max_checks: [None, Some(1), Some(64)][choices.pick(3)],
         baseline: [BaselineMode::Require, BaselineMode::Warn, BaselineMode::Off][choices.pick(3)],
+        canary: [CanaryMode::Require, CanaryMode::Warn, CanaryMode::Off][choices.pick(3)],
         auto_commit: !choices.chance(20),
         auto_merge: !choices.chance(20),
         verify: !choices.chance(20),

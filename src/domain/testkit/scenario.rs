@@ -354,6 +354,7 @@ impl Scenario {
                     Purpose::Gate { .. }
                     | Purpose::Verify { .. }
                     | Purpose::Baseline { .. }
+                    | Purpose::Canary { .. }
                     | Purpose::Setup { .. },
                 ..
             }) => Some(run.clone()),
@@ -431,6 +432,7 @@ pub(crate) fn name_of(effect: &Effect) -> &'static str {
             Purpose::Gate { .. } => "gate",
             Purpose::Verify { .. } => "verify",
             Purpose::Baseline { .. } => "baseline",
+            Purpose::Canary { .. } => "canary",
             Purpose::Setup { .. } => "setup",
             Purpose::Hook { hook, .. } => hook.as_str(),
             Purpose::Synthesis { .. } => "synthesis",
@@ -515,9 +517,10 @@ pub(crate) fn good(effect: &Effect, number: u64) -> Outcome {
             setup: outcomes::tree_setup(),
         }
         .into(),
-        Effect::Run(_) => RunEnd {
+        Effect::Run(it) => RunEnd {
             stdout_bytes: 100,
             duration_ms: 2_000,
+            probe: it.purpose.is_probe().then(Box::default),
             ..RunEnd::new(exit(0))
         }
         .into(),
@@ -535,6 +538,7 @@ pub(crate) fn good(effect: &Effect, number: u64) -> Outcome {
             commit: oid(1),
             warm: true,
             setup: outcomes::tree_setup(),
+            probe: Some("digest".into()),
         }
         .into(),
         Effect::Land(_) => LandOutcome::Landed.into(),

@@ -9,7 +9,7 @@ use super::programs::Programs;
 use super::scenario::{exit, good, held};
 use super::transfer_samples::imported_tip;
 use crate::domain::effect::{self, ConflictLevel, Effect, Purpose, Saved, TargetTree};
-use crate::domain::event::{EffectRequested, Event};
+use crate::domain::event::{EffectRequested, Event, Findings, ProbeAlarm};
 use crate::domain::hook::HookName;
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId, Oid, RunId};
 use crate::domain::observation::{RunEnd, RunEndKind};
@@ -132,6 +132,10 @@ impl World {
         assert!(
             !settings.hooks.contains_key(&HookName::PreMerge) || self.free.contains(made_of),
             "{commit} lands although its hook was not asked, or is against it"
+        );
+        assert!(
+            !state.holds_landings(),
+            "{commit} lands although its checks are blind or may be"
         );
         let passed = self.passed.get(made_of);
         let passed = |command: &String| passed.is_some_and(|passed| passed.contains(command));
@@ -266,6 +270,7 @@ impl World {
         Ok(VerifyReady {
             warm: choices.chance(80),
             setup: some_setup(choices),
+            probe: some_digest(choices),
         })
     }
 
@@ -286,6 +291,7 @@ impl World {
             commit,
             warm: choices.chance(80),
             setup: some_setup(choices),
+            probe: some_digest(choices),
         })
     }
 
@@ -590,6 +596,9 @@ impl World {
             head: choices.chance(50).then(|| self.commit()),
             ..RunEnd::new(how)
         };
+        if purpose.is_probe() && end.how == exit(0) {
+            end.probe = some_findings(choices);
+        }
         self.programs.words(state, purpose, run, &mut end, choices);
         self.ended.insert(run.clone(), end.clone());
         Ok(end)
@@ -732,6 +741,27 @@ fn some_setup(choices: &mut Choices) -> TreeSetup {
         key: ["one", "two"].get(choices.pick(3)).map(ToString::to_string),
         not_copied: missing.into_iter().collect(),
     }
+}
+
+/// The manifests change now and then.
+fn some_digest(choices: &mut Choices) -> Option<String> {
+    let digest = if choices.chance(90) { "same" } else { "other" };
+    Some(digest.to_owned())
+}
+
+/// Most probes raise no alarm.
+fn some_findings(choices: &mut Choices) -> Option<Box<Findings>> {
+    let alarm = ProbeAlarm {
+        command: Some("check".into()),
+        message: "`check` is blind".into(),
+        remedies: vec![],
+    };
+    let found = Findings {
+        source_files: 1,
+        alarms: choices.chance(10).then_some(alarm).into_iter().collect(),
+        notes: vec![],
+    };
+    (!choices.chance(5)).then(|| Box::new(found))
 }
 
 /// What no driver should ever answer.

@@ -187,6 +187,7 @@ fn a_red_target_is_announced_once_until_it_is_green_or_another_command_fails() {
         commit: oid(number),
         warm: false,
         setup: TreeSetup::default(),
+        probe: None,
     };
     s.add("one")
         .answer("prepareBaseline", at(1))

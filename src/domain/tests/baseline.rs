@@ -38,6 +38,7 @@ fn at(commit: u64) -> BaselineReady {
         commit: oid(commit),
         warm: false,
         setup: TreeSetup::default(),
+        probe: None,
     }
 }
 

@@ -22,6 +22,7 @@ fn target() -> BaselineReady {
         commit: oid(1),
         warm: false,
         setup: TreeSetup::default(),
+        probe: None,
     }
 }
 

@@ -19,26 +19,27 @@ use crate::domain::effect::{
 use crate::domain::event::{
     AgentRedirected, ApprovalWithdrawn, AttemptEnded, AttemptMoved, AttemptSealed, BaselineCleared,
     BaselineDoubted, BaselineFailed, BaselinePassed, BaselineReady, BaselineStarted, CancelUndone,
-    CheckpointDeleted, CheckpointMade, ClockWentBack, ConflictLaidOut, ConflictSettled,
-    DaemonStarted, EffectFinished, EffectRequested, EndingAsked, Event, FoundLanding, GateDoubted,
-    GateExcused, GateFailed, GatePassed, GateStarted, HookApproved, HookAsked, HookCutOff,
-    HookFinished, HookOwed, HookStarted, HookTimedOut, IdeaAdded, IdeaAssigned, IdeaCancelled,
-    IdeaClaimed, IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationJudged,
-    IterationStarted, Learned, LostEvents, MachineSlept, Mark, MergeApproved, MergeBuilt,
-    MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased, MergeReturned,
-    MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan, NightEnded, NoticeDelivered,
-    NoticeFailed, NumbersRaised, PauseLifted, PauseSet, PhaseChanged, RedirectUndone, RepairWay,
-    ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack,
-    RoomAwaited, RunEnded, RunStarted, SettingsLoaded, SetupPassed, SetupStarted, SignalSeen,
-    StateRepaired, StateRestored, TargetRewritten, TargetSeen, TargetSettled, TaskSet,
-    UndoRecorded, VerifyDoubted, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared,
-    WarningRaised, WorkRescued, WorkSaved, WorktreeReady,
+    CheckpointDeleted, CheckpointMade, ChecksProbed, ClockWentBack, ConflictLaidOut,
+    ConflictSettled, DaemonStarted, EffectFinished, EffectRequested, EndingAsked, Event, Findings,
+    FoundLanding, GateDoubted, GateExcused, GateFailed, GatePassed, GateStarted, HookApproved,
+    HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut, IdeaAdded,
+    IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried,
+    IdeaUnheld, IterationJudged, IterationStarted, Learned, LostEvents, MachineSlept, Mark,
+    MergeApproved, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeRejected,
+    MergeReleased, MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan,
+    NightEnded, NoticeDelivered, NoticeFailed, NumbersRaised, PauseLifted, PauseSet, PhaseChanged,
+    ProbeAlarm, RedirectUndone, RepairWay, ResolverFailed, RollbackAbandoned, RollbackBegun,
+    RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted,
+    SettingsLoaded, SetupPassed, SetupStarted, SignalSeen, StateRepaired, StateRestored,
+    TargetRewritten, TargetSeen, TargetSettled, TaskSet, UndoRecorded, VerifyDoubted, VerifyPassed,
+    VerifyReady, VerifyStarted, WarningCleared, WarningRaised, WorkRescued, WorkSaved,
+    WorktreeReady,
 };
 use crate::domain::hook::{HookName, HookSettings};
 use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, RunId};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::observation::{RunEnd, RunEndKind};
-use crate::domain::settings::{BaselineMode, Mode, Settings, Webhook};
+use crate::domain::settings::{BaselineMode, CanaryMode, Mode, Settings, Webhook};
 use crate::domain::signal::Signal;
 use crate::domain::state::baseline::Doubt;
 use crate::domain::state::checkpoint::{
@@ -551,6 +552,7 @@ fn merge_samples() -> Vec<Event> {
             id: id(),
             warm: false,
             setup: None,
+            probe: None,
         }),
         Event::VerifyStarted(VerifyStarted {
             id: id(),
@@ -895,6 +897,7 @@ fn samples() -> Vec<Event> {
     all.extend(repair_samples());
     all.extend(hook_samples());
     all.extend(baseline_samples());
+    all.extend(probe_samples());
     all.extend(attention_samples());
     all.extend(setup_samples());
     all
@@ -1021,11 +1024,13 @@ fn setup_samples() -> Vec<Event> {
             warm: true,
             setup: Some("0123".into()),
             tree: TargetTree::Verify,
+            probe: None,
         }),
         Event::VerifyReady(VerifyReady {
             id: idea(1),
             warm: true,
             setup: Some("0123".into()),
+            probe: Some("4567".into()),
         }),
     ];
     for (id, tree) in (13..).zip(trees) {
@@ -1064,6 +1069,54 @@ fn doubt(repeat: bool) -> Doubt {
     }
 }
 
+fn probe_samples() -> Vec<Event> {
+    let canary = |canary| {
+        Event::SettingsLoaded(SettingsLoaded {
+            hash: "00".into(),
+            settings: Box::new(Settings {
+                canary,
+                ..settings()
+            }),
+        })
+    };
+    vec![
+        canary(CanaryMode::Require),
+        canary(CanaryMode::Warn),
+        Event::BaselineCleared(BaselineCleared { probe: true }),
+        Event::BaselineStarted(BaselineStarted {
+            index: 1,
+            run: run("baseline-probe"),
+            command: None,
+            probe: true,
+        }),
+        Event::EffectRequested(EffectRequested {
+            id: EffectId(11),
+            effect: call_of(Purpose::Canary {
+                commit: oid(3),
+                digest: "4567".into(),
+            }),
+        }),
+        Event::ChecksProbed(ChecksProbed {
+            digest: "4567".into(),
+            commit: Some(oid(3)),
+            found: Findings {
+                source_files: 2,
+                alarms: vec![ProbeAlarm {
+                    command: Some("true".into()),
+                    message: "`true` tests nothing".into(),
+                    remedies: vec!["add a test: swarm config set qualityCommands".into()],
+                }],
+                notes: vec!["`lint` only reads".into()],
+            },
+        }),
+        Event::ChecksProbed(ChecksProbed {
+            digest: String::new(),
+            commit: None,
+            found: Findings::no_verdict("it took too long".into()),
+        }),
+    ]
+}
+
 fn baseline_samples() -> Vec<Event> {
     let failed = BaselineFailed {
         commit: Some(oid(3)),
@@ -1090,11 +1143,13 @@ fn baseline_samples() -> Vec<Event> {
             warm: false,
             setup: None,
             tree: TargetTree::Control,
+            probe: Some("4567".into()),
         }),
         Event::BaselineStarted(BaselineStarted {
             index: 0,
             run: run("baseline-1"),
             command: None,
+            probe: false,
         }),
         Event::BaselinePassed(BaselinePassed {
             commit: oid(3),
@@ -1114,7 +1169,7 @@ fn baseline_samples() -> Vec<Event> {
             ..failed.clone()
         }),
         Event::BaselineFailed(failed),
-        Event::BaselineCleared(BaselineCleared {}),
+        Event::BaselineCleared(BaselineCleared::default()),
         Event::BaselineDoubted(BaselineDoubted {}),
         Event::GateDoubted(GateDoubted {
             agent: agent(1),
@@ -1163,6 +1218,10 @@ fn attention_samples() -> Vec<Event> {
             command: Some("cargo test".into()),
         },
         NeedKey::Baseline { command: None },
+        NeedKey::Blind {
+            command: Some("true".into()),
+        },
+        NeedKey::Blind { command: None },
         NeedKey::Paused,
         NeedKey::Account {
             account: "claude".into(),

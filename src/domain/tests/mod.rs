@@ -6,6 +6,7 @@ mod attention;
 mod baseline;
 mod blame;
 mod budget;
+mod canary;
 mod checkpoints;
 mod checks;
 mod ending;

@@ -126,7 +126,7 @@ fn is_handed_over(event: &Event) -> bool {
 #[test]
 fn the_simulated_lives_hold_checkpoints_and_rollbacks_of_every_kind() {
     let mut found: BTreeMap<&str, u32> = BTreeMap::new();
-    for seed in 1..=200 {
+    for seed in 1..=250 {
         let mut sim = Sim::new(choices(seed));
         sim.live();
         sim.attend_to();

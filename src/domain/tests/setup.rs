@@ -432,6 +432,7 @@ fn the_untouched_target_is_set_up_before_it_is_checked() {
         commit: oid(commit),
         warm: true,
         setup: with_key("key"),
+        probe: None,
     };
     s.add("one").answer("prepareBaseline", ready(1));
     s.check(exit(1));

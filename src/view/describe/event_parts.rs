@@ -9,8 +9,8 @@ use crate::domain::attention::NeedKey;
 use crate::domain::command::TargetChoice;
 use crate::domain::effect::{self, ConflictLevel, Effect, Purpose, SetupTree, TargetTree};
 use crate::domain::event::{
-    BaselineFailed, BaselinePassed, BaselineStarted, DaemonStarted, NoticeFailed, NumbersRaised,
-    SetupPassed, SetupStarted, TargetRewritten,
+    BaselineFailed, BaselinePassed, BaselineStarted, ChecksProbed, DaemonStarted, NoticeFailed,
+    NumbersRaised, SetupPassed, SetupStarted, TargetRewritten,
 };
 use crate::domain::ids::Oid;
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
@@ -264,6 +264,10 @@ pub(super) fn need_words(key: &NeedKey) -> String {
             command: Some(command),
         } => format!("`{command}` on the target"),
         NeedKey::Baseline { command: None } => "check of the target".to_owned(),
+        NeedKey::Blind {
+            command: Some(command),
+        } => format!("blind check `{command}`"),
+        NeedKey::Blind { command: None } => "blind checks".to_owned(),
         NeedKey::Paused => "pause".to_owned(),
         NeedKey::Account { account } => format!("account {account}"),
         NeedKey::Profile { profile } => format!("program of profile {profile}"),
@@ -290,6 +294,9 @@ fn purpose_words(purpose: &Purpose) -> String {
         }
         Purpose::Baseline { command, tree, .. } => {
             format!("`{command}` on the target, {}", why_checked(*tree))
+        }
+        Purpose::Canary { commit, .. } => {
+            format!("probe of the checks on the target at {}", short(commit))
         }
         Purpose::Setup { tree, command, .. } => {
             format!("`{command}` to set up {}", setup_tree(tree))
@@ -374,10 +381,24 @@ pub(super) fn daemon_started(started: &DaemonStarted) -> String {
 }
 
 pub(super) fn baseline_started(started: &BaselineStarted) -> String {
+    if started.probe {
+        return "finding out whether the checks see the tree that they check".into();
+    }
     match (&started.command, started.index) {
         (Some(command), _) => format!("checking the target: `{command}`"),
         (None, 0) => "checking the target".into(),
         (None, index) => format!("quality command {} started on the target", index + 1),
+    }
+}
+
+pub(super) fn checks_probed(probed: &ChecksProbed) -> String {
+    let found = &probed.found;
+    let all = found.alarms.iter().map(|alarm| &alarm.message);
+    let all: Vec<&str> = all.chain(&found.notes).map(String::as_str).collect();
+    match (found.alarms.len(), all.as_slice()) {
+        (0, []) => "the checks see the tree that they check".into(),
+        (0, notes) => format!("the checks were probed; {}", notes.join("; ")),
+        (_, words) => format!("the checks cannot be trusted: {}", words.join("; ")),
     }
 }
 

@@ -66,6 +66,7 @@ pub fn interest(event: &Event) -> Interest {
         | Event::TargetRewritten(_)
         | Event::BaselineStarted(_)
         | Event::BaselineFailed(_)
+        | Event::ChecksProbed(_)
         | Event::TargetSettled(_)
         | Event::IdeaAdded(_)
         | Event::IdeaEdited(_)

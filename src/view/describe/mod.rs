@@ -52,10 +52,10 @@ pub use event_parts::{
     AWAITING_APPROVAL, attempt_phase, merge_phase, mode, short, status_tone, swarm_phase,
 };
 use event_parts::{
-    baseline_failed, baseline_passed, baseline_started, because, conflict_level, daemon_started,
-    effect_words, ending_words, failed_command, in_doubt, need_words, notice_failed,
-    numbers_raised, phase_reason, rollback_step, run_end, settings_loaded, setup_passed,
-    setup_started, signal_words, target_choice, target_rewritten, veto_words,
+    baseline_failed, baseline_passed, baseline_started, because, checks_probed, conflict_level,
+    daemon_started, effect_words, ending_words, failed_command, in_doubt, need_words,
+    notice_failed, numbers_raised, phase_reason, rollback_step, run_end, settings_loaded,
+    setup_passed, setup_started, signal_words, target_choice, target_rewritten, veto_words,
 };
 pub use waiting::waiting;
 
@@ -109,9 +109,13 @@ fn describe_event(event: &Event) -> String {
         Event::SetupStarted(started) => setup_started(started),
         Event::SetupPassed(passed) => setup_passed(passed),
         Event::BaselineFailed(failed) => baseline_failed(failed),
-        Event::BaselineCleared(BaselineCleared {}) => {
+        Event::BaselineCleared(BaselineCleared { probe: false }) => {
             "the target is checked again when that is needed".into()
         }
+        Event::BaselineCleared(BaselineCleared { probe: true }) => {
+            "the checks are probed again, because somebody may have mended them".into()
+        }
+        Event::ChecksProbed(probed) => checks_probed(probed),
         Event::BaselineDoubted(BaselineDoubted {}) => {
             "the untouched target is checked again, to tell whether the work or something outside \
             it is at fault"

@@ -303,6 +303,7 @@ fn names(event: &Event) -> Names<'_> {
         | Event::BaselinePassed(_)
         | Event::BaselineFailed(_)
         | Event::BaselineCleared(_)
+        | Event::ChecksProbed(_)
         | Event::BaselineDoubted(_)
         | Event::AccountHeld(_)
         | Event::AccountFreed(_)
@@ -351,9 +352,10 @@ fn effect_names(effect: &Effect) -> Names<'_> {
                 Names::run(&it.run).of(Some(agent), None)
             }
             Purpose::Verify { idea, .. } => Names::run(&it.run).of(None, Some(idea)),
-            Purpose::Baseline { .. } | Purpose::Synthesis { .. } | Purpose::Replay { .. } => {
-                Names::run(&it.run)
-            }
+            Purpose::Baseline { .. }
+            | Purpose::Canary { .. }
+            | Purpose::Synthesis { .. }
+            | Purpose::Replay { .. } => Names::run(&it.run),
             Purpose::Setup { tree, .. } => of_tree(Names::run(&it.run), tree),
             Purpose::Hook { agent, idea, .. } => {
                 Names::run(&it.run).of(agent.as_ref(), idea.as_ref())
@@ -383,6 +385,7 @@ fn need_names(key: &NeedKey) -> Names<'_> {
         NeedKey::Question { agent } => Names::agent(agent),
         NeedKey::Rewritten { .. }
         | NeedKey::Baseline { .. }
+        | NeedKey::Blind { .. }
         | NeedKey::Paused
         | NeedKey::Account { .. }
         | NeedKey::Profile { .. } => Names::default(),

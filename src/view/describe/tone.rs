@@ -40,7 +40,9 @@ pub fn tone(event: &Event) -> Tone {
         | Event::FactDisputed(_)
         | Event::GateFailed(_) => Tone::Warn,
         Event::IdeaClaimed(_) | Event::IterationStarted(_) => Tone::Live,
+        Event::ChecksProbed(probed) if !probed.found.alarms.is_empty() => Tone::Warn,
         Event::EffectFinished(_)
+        | Event::ChecksProbed(_)
         | Event::Mark(_)
         | Event::TargetSeen(_)
         | Event::AttemptMoved(_)

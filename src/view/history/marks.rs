@@ -102,6 +102,11 @@ fn mark<'e>(event: &'e Event, spans: &Spans) -> Option<Found<'e>> {
     if let Event::BaselineFailed(_) = event {
         return Some((MarkKind::Bad, None, None));
     }
+    if let Event::ChecksProbed(probed) = event
+        && !probed.found.alarms.is_empty()
+    {
+        return Some((MarkKind::Bad, None, None));
+    }
     if let Event::CheckpointMade(made) = event {
         return Some((MarkKind::Checkpoint, None, Some(made.name.as_str())));
     }

@@ -126,7 +126,9 @@ impl Spans {
             }
             Purpose::Gate { agent, .. } => (Work::Check, Some(agent), None, None),
             Purpose::Verify { idea, .. } => (Work::MergeCheck, None, Some(idea), None),
-            Purpose::Baseline { .. } => (Work::TargetCheck, None, None, None),
+            Purpose::Baseline { .. } | Purpose::Canary { .. } => {
+                (Work::TargetCheck, None, None, None)
+            }
             Purpose::Setup { tree, .. } => match tree {
                 SetupTree::Worktree { agent } => (Work::Setup, Some(agent), None, None),
                 SetupTree::Merged { idea } => (Work::Setup, None, Some(idea), None),

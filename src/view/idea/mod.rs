@@ -178,7 +178,7 @@ pub fn idea_detail(state: &State, id: &IdeaId) -> Option<IdeaDetail> {
             // After a redirect only the work is kept; another idea has the worktree.
             .filter(|worktree| !worktree.is_empty())
             .map(worktree_path),
-        merge: state.entry(id).map(merge),
+        merge: state.entry(id).map(|entry| merge(state, entry)),
         needs_you: {
             let about = |need: &NeedsYou| need.idea_id.as_ref() == Some(id);
             needs_you(state).into_iter().filter(about).collect()

@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use crate::domain::attention::{baseline_failure, baseline_output};
 use crate::domain::ids::Oid;
-use crate::domain::settings::BaselineMode;
+use crate::domain::settings::{BaselineMode, Settings};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::view::WarningView;
@@ -22,6 +22,10 @@ pub struct BaselineView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub command: Option<String>,
+    /// Whether the quality commands are probed: whether they see the tree that they check.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    pub probe: bool,
     /// When it began; absent if an older daemon began it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = Option<String>)]
@@ -34,6 +38,7 @@ pub(in crate::view) fn running(state: &State) -> Option<BaselineView> {
     Some(BaselineView {
         commit: check.commit.clone(),
         command: state.baseline_command().map(str::to_owned),
+        probe: check.setup.is_none() && state.is_at_probe(check),
         since: check.since,
     })
 }
@@ -59,5 +64,25 @@ pub(in crate::view) fn warnings(state: &State) -> Vec<WarningView> {
     });
     let nothing = settings.quality_commands.is_empty();
     let nothing = nothing.then(|| WarningView::new("no-checks", NO_QUALITY_COMMANDS));
-    nothing.into_iter().chain(failed).collect()
+    let probed = probe_warnings(state, settings);
+    nothing.into_iter().chain(failed).chain(probed).collect()
+}
+
+/// What a probe found out about the checks that holds nothing up. A tree without source files needs
+/// no probe.
+fn probe_warnings(state: &State, settings: &Settings) -> Vec<WarningView> {
+    let probed = state.swarm.baseline.probed.as_deref();
+    let Some(probed) = probed.filter(|_| settings.probes_checks()) else {
+        return Vec::new();
+    };
+    let alarms = &probed.found.alarms;
+    let alarms = alarms.iter().filter(|_| !settings.requires_canary());
+    let alarms = alarms.map(|alarm| {
+        let warning = WarningView::new("checks", alarm.message.clone());
+        warning.command("swarm doctor")
+    });
+    let notes = probed.found.notes.iter();
+    alarms
+        .chain(notes.map(|note| WarningView::new("checks", note.clone())))
+        .collect()
 }

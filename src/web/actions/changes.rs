@@ -257,6 +257,7 @@ fn change(event: &Event) -> Option<(Object<'_>, String)> {
         | Event::BaselinePassed(_)
         | Event::BaselineFailed(_)
         | Event::BaselineCleared(_)
+        | Event::ChecksProbed(_)
         | Event::BaselineDoubted(_)
         | Event::GateDoubted(_)
         | Event::GateExcused(_)

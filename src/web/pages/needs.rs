@@ -71,6 +71,7 @@ pub fn items_of(state: &State, id: &IdeaId) -> Vec<Item> {
 fn shown_by(state: &State, key: &NeedKey) -> String {
     match key {
         NeedKey::Baseline { .. }
+        | NeedKey::Blind { .. }
         | NeedKey::Paused
         | NeedKey::Account { .. }
         | NeedKey::Profile { .. } => shown::pause(state),
@@ -102,6 +103,7 @@ fn since(state: &State, key: &NeedKey, id: &IdeaId) -> Option<Timestamp> {
         }
         NeedKey::Rewritten { .. }
         | NeedKey::Baseline { .. }
+        | NeedKey::Blind { .. }
         | NeedKey::Paused
         | NeedKey::Account { .. }
         | NeedKey::Profile { .. }
@@ -133,20 +135,14 @@ fn name(key: &NeedKey) -> String {
     match key {
         NeedKey::Rewritten { .. } => "need-target".into(),
         NeedKey::Baseline { .. } => "need-baseline".into(),
-        NeedKey::Paused => "need-paused".into(),
-        NeedKey::Account { account } => {
-            let safe = |letter: char| {
-                if letter.is_ascii_alphanumeric() {
-                    letter
-                } else {
-                    '-'
-                }
-            };
+        NeedKey::Blind { command } => {
             format!(
-                "need-account-{}",
-                account.chars().map(safe).collect::<String>()
+                "need-blind-{}",
+                id_letters(command.as_deref().unwrap_or("all"))
             )
         }
+        NeedKey::Paused => "need-paused".into(),
+        NeedKey::Account { account } => format!("need-account-{}", id_letters(account)),
         NeedKey::Profile { profile } => format!("need-profile-{profile}"),
         NeedKey::Question { agent } => format!("need-question-{agent}"),
         NeedKey::Conflict { idea } => format!("need-conflict-{idea}"),
@@ -157,6 +153,18 @@ fn name(key: &NeedKey) -> String {
         NeedKey::Blocked { idea } => format!("need-blocked-{idea}"),
         NeedKey::WaitsInVain { idea, .. } => format!("need-in-vain-{idea}"),
     }
+}
+
+/// The text with `-` for whatever an id should not have.
+fn id_letters(text: &str) -> String {
+    let safe = |letter: char| {
+        if letter.is_ascii_alphanumeric() {
+            letter
+        } else {
+            '-'
+        }
+    };
+    text.chars().map(safe).collect()
 }
 
 fn entry(drawing: &Drawing<'_>, item: &Item) -> Markup {
@@ -200,6 +208,7 @@ fn heading(key: &NeedKey) -> (&'static str, &'static str) {
     match key {
         NeedKey::Rewritten { .. } => ("warn", "The target was force-pushed"),
         NeedKey::Baseline { .. } => ("warn", "The target does not pass its own checks"),
+        NeedKey::Blind { .. } => ("warn", "A check cannot be trusted"),
         NeedKey::Paused => ("pause", "The swarm is paused"),
         NeedKey::Account { .. } => ("clock", "An account needs you"),
         NeedKey::Profile { .. } => ("clock", "An agent's program cannot begin"),
@@ -219,6 +228,7 @@ fn actions(drawing: &Drawing<'_>, item: &Item) -> Markup {
     match &item.key {
         NeedKey::Rewritten { .. } => drawing.ask("do/settle-target", "b", &html! { "Decide…" }),
         NeedKey::Baseline { .. } => resume(drawing, item, "Check again"),
+        NeedKey::Blind { .. } => resume(drawing, item, "Probe again"),
         NeedKey::Paused => resume(drawing, item, "Resume"),
         NeedKey::Account { .. } | NeedKey::Profile { .. } => resume(drawing, item, "Try again"),
         NeedKey::Question { agent } => html! {

@@ -168,7 +168,7 @@ impl Sandbox {
                 "profiles": {"ed": self.profile("agent.sh")}},
             "checkpoints": {"beforeAutopilot": false},
             // Most quality commands of these tests are about agents' trees; see `baseline`.
-            "checks": {"baseline": "off"},
+            "checks": {"baseline": "off", "canary": "off"},
             "shutdown": {"graceSeconds": 1},
         });
         merge(&mut config, changes);

@@ -96,6 +96,7 @@ pub(crate) async fn diagnose_end(
             Purpose::Iteration { .. } | Purpose::Synthesis { .. } | Purpose::Replay { .. } => {
                 only(last_words(&dir, &how))
             }
+            Purpose::Canary { .. } => only(command_last_words(&dir, &how)),
             Purpose::Hook { .. } => {
                 truncate_output(&dir);
                 only(command_last_words(&dir, &how))

@@ -1,5 +1,6 @@
-//! Runs of agents that belong to no idea: the `synthesis` of learnings, and the `replay` of a
-//! recorded iteration. Called by `launch`.
+//! Runs that belong to no idea: the `synthesis` of learnings, the `replay` of a recorded iteration,
+//! and the `probe` of the quality commands. Called by `launch`.
 
+pub(super) mod probe;
 pub(super) mod replay;
 pub(super) mod synthesis;

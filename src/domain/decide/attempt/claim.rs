@@ -37,7 +37,7 @@ pub(crate) fn reserved(plan: &mut Plan<'_>, settings: &Settings) {
 
 fn claim(plan: &mut Plan<'_>, settings: &Settings, wanted: impl Fn(&Idea) -> bool) {
     let state = plan.state;
-    if state.awaits_baseline() {
+    if state.awaits_baseline() || state.blind_checks().is_some() {
         return;
     }
     let Some(id) = candidate(plan, settings) else {

@@ -4,6 +4,7 @@
 //! the outcome of every effect.
 
 pub(in crate::domain::decide) mod broken_commands;
+pub(in crate::domain::decide) mod canary;
 
 use crate::domain::decide::attempt::outcomes::fail;
 use crate::domain::decide::decision::{End, Plan};

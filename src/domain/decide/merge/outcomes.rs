@@ -172,10 +172,14 @@ pub(crate) fn verify_ready(
         return;
     }
     match outcome {
-        Ok(VerifyReady { warm, setup }) => {
+        Ok(VerifyReady { warm, setup, probe }) => {
             let setup = setup::prepared(plan, VERIFY_TREE, warm, &setup);
-            let id = id.clone();
-            plan.emit(event::VerifyReady { id, warm, setup });
+            plan.emit(event::VerifyReady {
+                id: id.clone(),
+                warm,
+                setup,
+                probe,
+            });
         }
         Err(failure) => cannot(plan, id, &failure),
     }

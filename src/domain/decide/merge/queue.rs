@@ -57,6 +57,7 @@ pub(crate) fn build(plan: &mut Plan<'_>, settings: &Settings) {
     if is_busy(state)
         || waits
         || state.is_target_in_verify()
+        || state.holds_landings()
         || !may_merge(state)
         || state.swarm.rewritten.is_some()
     {
@@ -195,7 +196,7 @@ pub(crate) fn land(plan: &mut Plan<'_>, settings: &Settings) {
     let Some(entry) = idle_in(plan.state, MergePhase::Landing) else {
         return;
     };
-    if next_check(entry, settings).is_some() {
+    if next_check(entry, settings).is_some() || plan.state.holds_landings() {
         // It waited for a checkpoint, or the log was torn here, and the quality commands have
         // changed since.
         plan.move_merge(&entry.idea, MergeInput::Requeue);

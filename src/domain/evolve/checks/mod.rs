@@ -27,7 +27,9 @@ pub(super) fn begin_run(state: &mut State, run: &effect::Run) {
 pub(super) fn end_run(state: &mut State, ended: &RunEnded) {
     let passed = ended.end.how == RunEndKind::Exited { code: 0 };
     let purpose = state.run_effect(&ended.run).map(|(_, purpose)| purpose);
-    if !passed || !purpose.is_some_and(effect::Purpose::is_check) {
+    // A probe runs all commands several times.
+    let judged = purpose.is_some_and(|it| it.is_check() && !it.is_probe());
+    if !passed || !judged {
         return;
     }
     let green = &mut state.swarm.checks.green;

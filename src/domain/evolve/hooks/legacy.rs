@@ -125,6 +125,7 @@ pub(crate) fn about(state: &State, at: Timestamp, event: &Event) -> Vec<Call> {
         | Event::BaselinePassed(_)
         | Event::BaselineFailed(_)
         | Event::BaselineCleared(_)
+        | Event::ChecksProbed(_)
         | Event::BaselineDoubted(_)
         | Event::GateDoubted(_)
         | Event::GateExcused(_)

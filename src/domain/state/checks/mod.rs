@@ -5,6 +5,7 @@
 //! never from attempts, so that a restart or a torn log cannot lose or double a check. Checks in
 //! the merge worktree never wait for those of agents.
 
+mod canary;
 pub mod outage;
 
 use std::collections::BTreeSet;
@@ -77,13 +78,21 @@ impl Purpose {
     /// Whether it judges a tree.
     pub fn is_check(&self) -> bool {
         match self {
-            Self::Gate { .. } | Self::Verify { .. } | Self::Baseline { .. } => true,
+            Self::Gate { .. }
+            | Self::Verify { .. }
+            | Self::Baseline { .. }
+            | Self::Canary { .. } => true,
             Self::Iteration { .. }
             | Self::Setup { .. }
             | Self::Hook { .. }
             | Self::Synthesis { .. }
             | Self::Replay { .. } => false,
         }
+    }
+
+    /// Whether it probes the quality commands.
+    pub fn is_probe(&self) -> bool {
+        matches!(self, Self::Canary { .. })
     }
 
     /// The agent whose tree it judges.

@@ -22,7 +22,7 @@ use crate::web::preferences::{self, Preferences, Theme, on_off};
 use crate::web::touches::Touched;
 
 /// Keys of the configuration, and their names in the log where these differ.
-const IN_THE_LOG: [(&str, &str); 25] = [
+const IN_THE_LOG: [(&str, &str); 26] = [
     ("agents.maxParallel", "maxParallel"),
     ("agents.timeoutMinutes", "attemptTimeoutMs"),
     ("agents.profile", "defaultProfile"),
@@ -37,6 +37,7 @@ const IN_THE_LOG: [(&str, &str); 25] = [
     ("worktree.setup", "setup"),
     ("qualityTimeoutMinutes", "qualityTimeoutMs"),
     ("checks.baseline", "baseline"),
+    ("checks.canary", "canary"),
     ("merge.autoMerge", "autoMerge"),
     ("merge.verify", "verify"),
     ("merge.conflictRetries", "conflictRetries"),
