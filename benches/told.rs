@@ -156,6 +156,7 @@ fn configure(copy: &Copy, prompt_bytes: u64) -> Result {
             "profiles": { "local": { "adapter": "command", "command": ["/bin/sh", copy.agent()] } },
         },
         "qualityCommands": [format!("sh {}", check.display())],
+        "checks": { "canary": "off" },
         "memory": { "promptBytes": prompt_bytes },
         "checkpoints": { "periodic": 0, "beforeAutopilot": false },
     });

@@ -56,9 +56,19 @@ impl Stage {
             path: path_without_agents(folder.path()),
             folder,
         };
-        for name in ["home/hello", "home/.local/bin", "home/.claude", "tmp"] {
+        let settings = "home/.config/swarm";
+        for name in [
+            "home/hello",
+            "home/.local/bin",
+            "home/.claude",
+            settings,
+            "tmp",
+        ] {
             fs::create_dir_all(stage.inside(name)).unwrap();
         }
+        // A probe of the checks ends earlier or later beside the agents.
+        let settings = stage.inside(settings).join("config.json");
+        fs::write(settings, r#"{"checks": {"canary": "off"}}"#).unwrap();
         symlink(SWARM, stage.inside("home/.local/bin/swarm")).unwrap();
         let claude = stage.inside("home/.local/bin/claude");
         fs::write(&claude, CLAUDE).unwrap();

@@ -320,7 +320,8 @@ pub(super) fn check_again(plan: &mut Plan<'_>) {
     }
 }
 
-/// The target was looked up while its check stands failed, or an alarm of a probe: another commit is checked at once.
+/// The target was looked up while its check stands failed, or an alarm of a probe: another commit
+/// is checked at once.
 pub(super) fn target_at(plan: &mut Plan<'_>, commit: &Oid) {
     let failed = plan.state.swarm.baseline.failed.as_ref();
     let checked = failed.and_then(|failed| failed.commit.as_ref());

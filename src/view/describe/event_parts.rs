@@ -9,8 +9,8 @@ use crate::domain::attention::NeedKey;
 use crate::domain::command::TargetChoice;
 use crate::domain::effect::{self, ConflictLevel, Effect, Purpose, SetupTree, TargetTree};
 use crate::domain::event::{
-    BaselineFailed, BaselinePassed, BaselineStarted, ChecksProbed, DaemonStarted, NoticeFailed,
-    NumbersRaised, SetupPassed, SetupStarted, TargetRewritten,
+    BaselineCleared, BaselineFailed, BaselinePassed, BaselineStarted, ChecksProbed, DaemonStarted,
+    NoticeFailed, NumbersRaised, SetupPassed, SetupStarted, TargetRewritten,
 };
 use crate::domain::ids::Oid;
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
@@ -388,6 +388,14 @@ pub(super) fn baseline_started(started: &BaselineStarted) -> String {
         (Some(command), _) => format!("checking the target: `{command}`"),
         (None, 0) => "checking the target".into(),
         (None, index) => format!("quality command {} started on the target", index + 1),
+    }
+}
+
+pub(super) fn baseline_cleared(cleared: &BaselineCleared) -> String {
+    if cleared.probe {
+        "the checks are probed again, because somebody may have mended them".into()
+    } else {
+        "the target is checked again when that is needed".into()
     }
 }
 

@@ -32,18 +32,18 @@ use crate::domain::event::{
     AccountFreed, AccountHeld, AccountTried, ApprovalWithdrawn, AttemptEnded, AttemptMoved,
     BaselineCleared, BaselineDoubted, BaselineReady, BudgetReached, CancelUndone,
     CheckpointDeleted, CheckpointMade, CommandTaken, ConflictLaidOut, ConflictSettled,
-    EffectFinished, EffectRequested, EndingAsked, Event, GateDoubted, GateFailed, GatePassed,
-    GateStarted, HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted,
-    HookTimedOut, IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaHeld,
-    IdeaLanded, IdeaRetried, IdeaUnheld, IterationStarted, Mark, MergeApproved, MergeBuilt,
-    MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased, MergeReturned,
-    MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan, NightEnded, NoticeDelivered,
-    PauseLifted, PauseSet, PhaseChanged, ProfileFreed, ProfileHeld, ProfileTried, RedirectUndone,
-    ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack,
-    RunEnded, RunStarted, SessionBegan, SessionDropped, SettingsLoaded, SignalSeen, StateRepaired,
-    StateRestored, TargetSeen, TargetSettled, TaskSet, UndoRecorded, UsageSeen, VerifyDoubted,
-    VerifyPassed, VerifyReady, VerifyStarted, WarningCleared, WarningRaised, WorkRescued,
-    WorktreeReady,
+    EffectFinished, EffectRequested, EndingAsked, Event, GateDoubted, GateExcused, GateFailed,
+    GatePassed, GateStarted, HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed,
+    HookStarted, HookTimedOut, IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited,
+    IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationStarted, Mark, MergeApproved,
+    MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased,
+    MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan, NightEnded,
+    NoticeDelivered, PauseLifted, PauseSet, PhaseChanged, ProfileFreed, ProfileHeld, ProfileTried,
+    RedirectUndone, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned,
+    RollbackStepped, RolledBack, RunEnded, RunStarted, SessionBegan, SessionDropped,
+    SettingsLoaded, SignalSeen, StateRepaired, StateRestored, TargetSeen, TargetSettled, TaskSet,
+    UndoRecorded, UsageSeen, VerifyDoubted, VerifyPassed, VerifyReady, VerifyStarted,
+    WarningCleared, WarningRaised, WorkRescued, WorktreeReady,
 };
 use crate::domain::state::Task;
 use crate::view::names;
@@ -52,10 +52,11 @@ pub use event_parts::{
     AWAITING_APPROVAL, attempt_phase, merge_phase, mode, short, status_tone, swarm_phase,
 };
 use event_parts::{
-    baseline_failed, baseline_passed, baseline_started, because, checks_probed, conflict_level,
-    daemon_started, effect_words, ending_words, failed_command, in_doubt, need_words,
-    notice_failed, numbers_raised, phase_reason, rollback_step, run_end, settings_loaded,
-    setup_passed, setup_started, signal_words, target_choice, target_rewritten, veto_words,
+    baseline_cleared, baseline_failed, baseline_passed, baseline_started, because, checks_probed,
+    conflict_level, daemon_started, effect_words, ending_words, failed_command, in_doubt,
+    need_words, notice_failed, numbers_raised, phase_reason, rollback_step, run_end,
+    settings_loaded, setup_passed, setup_started, signal_words, target_choice, target_rewritten,
+    veto_words,
 };
 pub use waiting::waiting;
 
@@ -109,12 +110,7 @@ fn describe_event(event: &Event) -> String {
         Event::SetupStarted(started) => setup_started(started),
         Event::SetupPassed(passed) => setup_passed(passed),
         Event::BaselineFailed(failed) => baseline_failed(failed),
-        Event::BaselineCleared(BaselineCleared { probe: false }) => {
-            "the target is checked again when that is needed".into()
-        }
-        Event::BaselineCleared(BaselineCleared { probe: true }) => {
-            "the checks are probed again, because somebody may have mended them".into()
-        }
+        Event::BaselineCleared(cleared) => baseline_cleared(cleared),
         Event::ChecksProbed(probed) => checks_probed(probed),
         Event::BaselineDoubted(BaselineDoubted {}) => {
             "the untouched target is checked again, to tell whether the work or something outside \

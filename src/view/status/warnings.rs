@@ -15,8 +15,8 @@ use crate::domain::warning::WarningKind;
 #[schema(as = Warning)]
 pub struct WarningView {
     /// What it is about: `disk`, `repository`, `target`, `config`, `hook`, `budget`, `stuck`,
-    /// `no-checks`, `checks` (what a probe of them found), `daemon` (it was killed), `moved` (the swarm goes on elsewhere) and so on;
-    /// `other` if a newer version of swarm raised it.
+    /// `no-checks`, `checks` (what a probe of them found), `daemon` (it was killed), `moved` (the
+    /// swarm goes on elsewhere) and so on; `other` if a newer version of swarm raised it.
     #[schema(value_type = String)]
     pub kind: &'static str,
     /// What happened and why.

@@ -38,8 +38,8 @@ pub(in crate::daemon::runs) fn prepare(
     Ok((spec, vec![(probe::TASK, task)]))
 }
 
-/// What a probe that has ended found out; `None` if it wrote no report. Keeps the report for people.
-/// Blocks.
+/// What a probe that has ended found out; `None` if it wrote no report. Keeps the report for
+/// people. Blocks.
 pub(in crate::daemon::runs) fn findings(
     context: &DriverContext,
     dir: &RunDir,
