@@ -238,8 +238,8 @@ pub(in crate::daemon) fn digest(
     for path in context.repo.tracked_files(worktree)? {
         if probe::class_of(&path, false) == probe::Class::Manifest {
             // One that cannot be read, such as a link that leads nowhere, counts by its name.
-            let content = fs::read(root.join(&path)).unwrap_or_default();
-            parts.extend([path, sha256(&content)]);
+            let bytes = fs::read(root.join(&path)).unwrap_or_default();
+            parts.extend([path, sha256(&bytes)]);
         }
     }
     let text = serde_json::to_vec(&parts).unwrap_or_default();

@@ -51,7 +51,7 @@ pub(super) fn check(plan: &mut Plan<'_>, settings: &Settings) {
     let tree = state.next_target_tree();
     match &state.swarm.baseline.checking {
         // Its worktree is free again; the check starts over when it is needed.
-        Some(check) if !(wanted && is_needed(state, settings)) && !probes(plan, check) => {
+        Some(check) if !(probes(plan, check) || wanted && is_needed(state, settings)) => {
             plan.emit(BaselineCleared::default());
         }
         Some(check) if check.tree == TargetTree::Control && !state.has_room_for_control() => {}

@@ -53,8 +53,8 @@ pub(super) fn check_out(state: &mut State, at: Timestamp, ready: &BaselineReady)
 /// What a probe found out says nothing about other manifests.
 fn depend_on(state: &mut State, digest: Option<&str>) {
     let probed = state.swarm.baseline.probed.take();
-    let same = |probed: &Box<ChecksProbed>| digest.is_none_or(|now| probed.digest == now);
-    state.swarm.baseline.probed = probed.filter(same);
+    state.swarm.baseline.probed =
+        probed.filter(|probed| digest.is_none_or(|now| probed.digest == now));
 }
 
 /// The quality commands were probed.

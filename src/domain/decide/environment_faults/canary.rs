@@ -83,7 +83,7 @@ pub(in crate::domain::decide) fn over(
     let baseline = &state.swarm.baseline;
     // The quality commands or the target branch have changed: it starts over.
     let checking = baseline.checking.as_ref();
-    if !checking.is_some_and(|check| check.run.as_ref() == Some(run)) {
+    if checking.is_none_or(|check| check.run.as_ref() != Some(run)) {
         return;
     }
     if let Some(fault) = outcome.as_ref().err().and_then(nobodys_fault) {
