@@ -46,7 +46,7 @@ pub(super) fn check_out(state: &mut State, at: Timestamp, ready: &BaselineReady)
         });
     }
     if passed {
-        pass(state, &ready.commit);
+        pass(state, at, &ready.commit);
     }
 }
 
