@@ -1,8 +1,8 @@
 //! Finds the repository that a command works on.
 //!
 //! Invariant: the root is canonical and contains a `.swarm` directory. Neither `.swarm` nor a
-//! folder in it or in the git directory that swarm writes to is a symbolic link. The root is never one of our own
-//! worktrees: their checked-out `.swarm` is not the state.
+//! folder in it or in the git directory that swarm writes to is a symbolic link. The root is never
+//! one of our own worktrees: their checked-out `.swarm` is not the state.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -125,8 +125,8 @@ impl Storm<'_> {
             0 => drop(sandbox.shell("git clean -fdxq")),
             1 => {
                 sandbox.shell(
-                    "git stash -u -q; [ -z \"$(git stash list)\" ] || git stash pop -q || { until git \
-                    checkout -q stash@{0} -- draft.txt; do sleep 0.05; done; git reset -q \
+                    "git stash -u -q; [ -z \"$(git stash list)\" ] || git stash pop -q || { until \
+                    git checkout -q stash@{0} -- draft.txt; do sleep 0.05; done; git reset -q \
                     draft.txt; git stash drop -q; }",
                 );
             }

@@ -70,8 +70,8 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Binds `swarm.sock` in the private directory or, if that path is too long for the system, in a
-    /// new directory with a random name. The caller holds the state lock. Clients need
+    /// Binds `swarm.sock` in the private directory or, if that path is too long for the system, in
+    /// a new directory with a random name. The caller holds the state lock. Clients need
     /// [`Socket::path`].
     pub fn bind(private: &Path) -> Result<Self, SocketError> {
         check_closed(private)?;

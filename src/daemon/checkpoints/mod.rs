@@ -1,8 +1,9 @@
 //! Checkpoints and rollbacks outside the log. Called by `effects` and the API.
 //!
 //! `create` and `delete` make and remove a checkpoint's references, and `file` reads and writes its
-//! file. `work_refs` puts lost references to work back. `rollback` checks a rollback and moves the target; `list` shows checkpoints and previews a
-//! rollback; `request` asks a daemon for these and waits.
+//! file. `work_refs` puts lost references to work back. `rollback` checks a rollback and moves the
+//! target; `list` shows checkpoints and previews a rollback; `request` asks a daemon for these and
+//! waits.
 //! Invariant: a checkpoint exists if the reference to its tag object does, which is made last and
 //! removed first. What `.swarm/checkpoints/` shows is a view of the file in git. Every call may be
 //! repeated after a kill: the file carries the number of its effect.

@@ -154,22 +154,29 @@ impl Recorded<'_> {
             )));
         }
         let mut works = file.works();
-        for (id, work) in &works {
-            if let Some(gone) = missing(repo, oid(self.commit)?, work)? {
-                return Ok(Err(format!(
-                    "the work of {} on {id} is gone: {gone}",
-                    work.agent
-                )));
-            }
-        }
-        let missing = work_refs::missing(repo, self.name, works.values())?;
-        if let Some(why) = work_refs::problem(self.name, &missing) {
+        if let Some(why) = self.work_trouble(repo, &works)? {
             return Ok(Err(why));
         }
         let ideas = file.state_snapshot.ideas.iter();
         Ok(Ok(ideas
             .map(|(id, idea)| (id.clone(), IdeaThen::of(idea, works.remove(id))))
             .collect()))
+    }
+
+    /// Why agents' work in it cannot be used, or not for long.
+    fn work_trouble(
+        &self,
+        repo: &Repo,
+        works: &BTreeMap<IdeaId, SavedWork>,
+    ) -> Result<Option<String>, GitError> {
+        for (id, work) in works {
+            if let Some(gone) = missing(repo, oid(self.commit)?, work)? {
+                let agent = &work.agent;
+                return Ok(Some(format!("the work of {agent} on {id} is gone: {gone}")));
+            }
+        }
+        let missing = work_refs::missing(repo, self.name, works.values())?;
+        Ok(work_refs::problem(self.name, &missing))
     }
 
     /// What brings the file in git back.

@@ -1,5 +1,6 @@
 //! The accepted git settings that can run programs, kept over restarts in
-//! `<git common directory>/swarm/git-programs.json`. Called at a start and by `swarm config trust-git`.
+//! `<git common directory>/swarm/git-programs.json`. Called at a start and by `swarm config
+//! trust-git`.
 //!
 //! Invariant: our git runs no program that is not in the file until a person accepts it. Agents can
 //! write the shared `.git/config` even while no daemon runs. The file exists before the first agent

@@ -1,7 +1,7 @@
 //! Who may see the page: one-time links, sessions and the token of the API.
 //!
-//! The file `<git common directory>/swarm/web.json` (0600) keeps the path, the port and the sessions, so that open
-//! tabs survive a restart. Sessions and one-time codes are kept as SHA-256 hashes.
+//! The file `web.json` (0600) beside the socket keeps the path, the port and the sessions, so that
+//! open tabs survive a restart. Sessions and one-time codes are kept as SHA-256 hashes.
 //!
 //! Invariant: a code opens one session, within [`CODE_LIFE`]. Cookies ignore ports, so all pages
 //! lie under a path that nobody can guess: a server at another port is never sent the cookie. One

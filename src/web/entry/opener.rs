@@ -1,8 +1,9 @@
 //! The file that leads a browser to the page: other users read a program's arguments in the list of
 //! processes, so the link with its code must not be one.
 //!
-//! Invariant: `<git common directory>/swarm/open.html` (0600, in a folder of 0700) is replaced by each start, and
-//! goes when its code has expired or the daemon ends. The caller holds the state lock.
+//! Invariant: `<git common directory>/swarm/open.html` (0600, in a folder of 0700) is replaced by
+//! each start, and goes when its code has expired or the daemon ends. The caller holds the state
+//! lock.
 
 use std::io;
 use std::path::{Path, PathBuf};
