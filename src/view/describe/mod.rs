@@ -30,20 +30,19 @@ pub use usage::spent;
 
 use crate::domain::event::{
     AccountFreed, AccountHeld, AccountTried, ApprovalWithdrawn, AttemptEnded, AttemptMoved,
-    BaselineCleared, BaselineDoubted, BaselineReady, BudgetReached, CancelUndone,
-    CheckpointDeleted, CheckpointMade, CommandTaken, ConflictLaidOut, ConflictSettled,
-    EffectFinished, EffectRequested, EndingAsked, Event, GateDoubted, GateExcused, GateFailed,
-    GatePassed, GateStarted, HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed,
-    HookStarted, HookTimedOut, IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited,
-    IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationStarted, Mark, MergeApproved,
-    MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased,
-    MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan, NightEnded,
-    NoticeDelivered, PauseLifted, PauseSet, PhaseChanged, ProfileFreed, ProfileHeld, ProfileTried,
-    RedirectUndone, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned,
-    RollbackStepped, RolledBack, RunEnded, RunStarted, SessionBegan, SessionDropped,
-    SettingsLoaded, SignalSeen, StateRepaired, StateRestored, TargetSeen, TargetSettled, TaskSet,
-    UndoRecorded, UsageSeen, VerifyDoubted, VerifyPassed, VerifyReady, VerifyStarted,
-    WarningCleared, WarningRaised, WorkRescued, WorktreeReady,
+    BaselineDoubted, BaselineReady, BudgetReached, CancelUndone, CheckpointDeleted, CheckpointMade,
+    CommandTaken, ConflictLaidOut, ConflictSettled, EffectFinished, EffectRequested, EndingAsked,
+    Event, GateDoubted, GateExcused, GateFailed, GatePassed, GateStarted, HookApproved, HookAsked,
+    HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut, IdeaAdded, IdeaAssigned,
+    IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld,
+    IterationStarted, Mark, MergeApproved, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued,
+    MergeRejected, MergeReleased, MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled,
+    NightBegan, NightEnded, NoticeDelivered, PauseLifted, PauseSet, PhaseChanged, ProfileFreed,
+    ProfileHeld, ProfileTried, RedirectUndone, ResolverFailed, RollbackAbandoned, RollbackBegun,
+    RollbackPlanned, RollbackStepped, RolledBack, RunEnded, RunStarted, SessionBegan,
+    SessionDropped, SettingsLoaded, SignalSeen, StateRepaired, StateRestored, TargetSeen,
+    TargetSettled, TaskSet, UndoRecorded, UsageSeen, VerifyDoubted, VerifyPassed, VerifyReady,
+    VerifyStarted, WarningCleared, WarningRaised, WorkRescued, WorktreeReady,
 };
 use crate::domain::state::Task;
 use crate::view::names;
