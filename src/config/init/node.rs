@@ -105,10 +105,12 @@ impl Node {
     }
 
     fn has_packages(&self) -> bool {
-        let filled = |key: &str| match &self.package[key] {
-            Value::Object(packages) => !packages.is_empty(),
-            Value::Array(folders) => !folders.is_empty(),
-            _ => false,
+        let filled = |key: &str| {
+            let list = &self.package[key];
+            let packages = list
+                .as_object()
+                .is_some_and(|packages| !packages.is_empty());
+            packages || list.as_array().is_some_and(|folders| !folders.is_empty())
         };
         ["dependencies", "devDependencies", "workspaces"]
             .into_iter()
