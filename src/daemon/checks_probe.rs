@@ -174,19 +174,18 @@ pub(in crate::daemon) fn task(context: &DriverContext, check: &RunSpec) -> Resul
 }
 
 /// Keeps the report of a probe that the daemon ran, for people; returns what decisions need of it.
-///
-/// # Errors
-/// The file cannot be written.
 pub(in crate::daemon) fn keep(
     paths: &Paths,
     config: &Config,
     commit: &Oid,
     report: Report,
-) -> io::Result<Findings> {
+) -> Findings {
     let mut probed = Probed::now(config, commit.clone(), report);
-    write(&report_file(paths), &probed)?;
+    if let Err(error) = write(&report_file(paths), &probed) {
+        tracing::warn!(%error, "the report about the quality commands could not be kept");
+    }
     forget_accepted(paths, &mut probed);
-    Ok(findings(&probed.report))
+    findings(&probed.report)
 }
 
 /// What decisions need of a report. That a command is blind with a person's consent is no news.

@@ -18,7 +18,7 @@ use super::evidence::{leads, named_paths};
 use super::garbage::Manner;
 use super::judge::{Facts, judge};
 use super::namespace::{Spec, View};
-use super::programs::looks_at_changes;
+use super::programs::{looks_at_changes, works_elsewhere};
 use super::report::{CommandReport, Notice, Report};
 use super::timed::{self, MISSING, ProbeError, Ran};
 use super::verdict::{Ended, RunKind, Runs};
@@ -279,6 +279,10 @@ impl Runner<'_> {
                 RunKind::Polite | RunKind::Hard => {
                     if ran.ended == Ended::Red && looks_at_changes(command) {
                         let why = "it looks at uncommitted changes, and garbage is one";
+                        ran.ended = Ended::NoVerdict(why.into());
+                    }
+                    if ran.ended == Ended::Green && works_elsewhere(command) {
+                        let why = "a server of its program may work outside what is replaced";
                         ran.ended = Ended::NoVerdict(why.into());
                     }
                 }

@@ -37,6 +37,42 @@ const READERS: &[&str] = &[
     "actionlint",
     "hadolint",
     "codespell",
+    "ansible-lint",
+    "buf",
+    "checkov",
+    "checkstyle",
+    "commitlint",
+    "cspell",
+    "detekt",
+    "dprint",
+    "helm",
+    "htmlhint",
+    "kubeconform",
+    "ktlint",
+    "lychee",
+    "markdownlint-cli2",
+    "mkdocs",
+    "nixfmt",
+    "phpcs",
+    "phpstan",
+    "pre-commit",
+    "psalm",
+    "redocly",
+    "remark",
+    "rubocop",
+    "semgrep",
+    "spectral",
+    "sqlfluff",
+    "standard",
+    "stylua",
+    "swiftlint",
+    "taplo",
+    "terraform",
+    "textlint",
+    "tflint",
+    "tofu",
+    "typos",
+    "vale",
     "typos",
 ];
 /// Programs that run the one named after them.
@@ -59,6 +95,27 @@ pub(super) fn is_reader(command: &str) -> bool {
     let words: Vec<&str> = command.split_whitespace().collect();
     let formats = words.windows(2).any(|pair| pair == ["cargo", "fmt"]);
     (named || formats) && !is_test_runner(command)
+}
+
+/// Programs whose server does the work, and may have been started before anything was replaced.
+const SERVERS: &[&str] = &[
+    "bazel",
+    "bazelisk",
+    "buck2",
+    "docker",
+    "docker-compose",
+    "dotnet",
+    "gradle",
+    "gradlew",
+    "mvnd",
+    "pants",
+    "podman",
+];
+
+/// Whether a process outside the command's own may do its work.
+pub(super) fn works_elsewhere(command: &str) -> bool {
+    let mut words = command.split_whitespace();
+    words.any(|word| SERVERS.contains(&program(word)))
 }
 
 /// Whether the command looks at uncommitted changes, so that garbage alone makes it fail.
@@ -178,6 +235,13 @@ mod tests {
         for command in ["ruff check . && pytest", "true", "npm test"] {
             assert!(!is_reader(command), "{command}");
         }
+    }
+
+    #[test]
+    fn a_command_whose_server_may_do_the_work_is_known() {
+        assert!(works_elsewhere("./gradlew test"));
+        assert!(works_elsewhere("CI=1 docker compose run app pytest"));
+        assert!(!works_elsewhere("pytest tests/docker_test.py"));
     }
 
     #[test]

@@ -88,7 +88,7 @@ fn an_agent_that_a_cleaned_checkout_meets_between_two_daemons_is_paid_once() {
     for tool in [
         "git clean -fdxq",
         "git stash -u -q",
-        "rm -rf .swarm/state .swarm/runs .swarm/logs .swarm/ideas.jsonl .swarm/checkpoints",
+        "rm -rf .swarm/state .swarm/logs .swarm/ideas.jsonl .swarm/checkpoints",
     ] {
         let sandbox = Sandbox::ready();
         sandbox.git(&["add", "-f", ".swarm/config.json"]);

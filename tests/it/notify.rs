@@ -234,8 +234,12 @@ fn address_and_headers_are_written_nowhere() {
         );
     }
     daemon.stop();
-    for folder in ["state", "logs", "runs"] {
-        let found = files_with(&sandbox.dot_swarm(folder), &secrets);
+    for folder in [
+        sandbox.dot_swarm("state"),
+        sandbox.dot_swarm("logs"),
+        sandbox.private("runs"),
+    ] {
+        let found = files_with(&folder, &secrets);
         assert_eq!(found, [""; 0], "a secret was written");
     }
     let output = daemon.output();

@@ -70,7 +70,7 @@ fn who_made_a_commit_with_which_prompt_is_found_by_run_idea_and_commit() {
     assert_eq!(show(&sandbox, &landed[..10]), by_idea);
     let made = by_idea["outputs"]["after"]["commit"].as_str().unwrap();
     assert_eq!(show(&sandbox, made)["outputs"]["after"]["commit"], made);
-    let prompt = fs::read_to_string(sandbox.dot_swarm(&format!("runs/{run}/prompt.md"))).unwrap();
+    let prompt = fs::read_to_string(sandbox.private(&format!("runs/{run}/prompt.md"))).unwrap();
     assert_eq!(by_idea["inputs"]["prompt"]["text"], prompt);
     assert_eq!(by_idea["outputs"]["signal"]["word"], "COMPLETE");
     assert_eq!(by_idea["replayStatus"]["matchStatus"], "not_replayed");

@@ -177,7 +177,7 @@ fn a_link_in_place_of_a_folder_that_swarm_writes_is_refused_and_nothing_behind_i
         fs::create_dir_all(other.join(name)).unwrap();
         fs::write(other.join(name).join("precious"), "x").unwrap();
     }
-    for folder in ["state", "runs", "worktrees", "checkpoints", "logs", "inbox"] {
+    for folder in ["state", "worktrees", "checkpoints", "logs", "inbox"] {
         let (ours, aside) = (sandbox.dot_swarm(folder), sandbox.path("aside"));
         let was_there = fs::rename(&ours, &aside).is_ok();
         std::os::unix::fs::symlink(&other, &ours).unwrap();

@@ -429,7 +429,7 @@ fn after_a_failed_setup_the_idea_begins_again_from_the_mended_target() {
 /// keeps what is there, as many installers do.
 const FILLS_THE_DISK: &str = "mkdir -p deps; if [ -n \"$SWARM_AGENT\" ] && ! [ -e \
     '$NOTES/filled' ]; then : >'$NOTES/filled'; echo half >deps/lock.txt; head -c 100m /dev/zero \
-    >\"$SWARM_REPO/.swarm/runs/filler\"; exit 1; fi; [ -e deps/lock.txt ] || cp lock.txt deps/";
+    >\"$SWARM_REPO/.git/swarm/runs/filler\"; exit 1; fi; [ -e deps/lock.txt ] || cp lock.txt deps/";
 
 #[test]
 fn what_a_setup_left_on_a_full_disk_is_gone_before_it_runs_again() {
@@ -438,7 +438,7 @@ fn what_a_setup_left_on_a_full_disk_is_gone_before_it_runs_again() {
     }
     let sandbox = project(&json!({}));
     configure(&sandbox, FILLS_THE_DISK, &json!({}));
-    let runs = sandbox.dot_swarm("runs");
+    let runs = sandbox.private("runs");
     fs::create_dir_all(&runs).unwrap();
     let daemon = sandbox.start_on_disk(&runs, "16m");
     daemon.wait_ready();

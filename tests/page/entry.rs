@@ -148,10 +148,7 @@ fn the_file_that_start_opens_leads_into_a_session() {
     browser.visit(&browser.address());
     browser.wait_text("You are signed out");
     let opened = sandbox.swarm(&["open", "--json"]).json();
-    let (link, state) = (
-        opened["url"].as_str().unwrap(),
-        sandbox.repo().join(".swarm/state"),
-    );
+    let (link, state) = (opened["url"].as_str().unwrap(), sandbox.private(""));
     let file = swarm::web::entry::opener::write(&state, link).unwrap();
     browser.visit(&format!("file://{}", file.display()));
     browser.wait_text("Overview");

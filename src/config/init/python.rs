@@ -85,7 +85,8 @@ fn pip(repo: &Look<'_>) -> (String, Vec<&'static str>, Option<&'static str>) {
     let in_file = |file: &&str| repo.text(file).is_some_and(|text| text.contains("pytest"));
     let in_files = files.iter().any(in_file);
     let in_extra = extra.or(group).is_some() && text.contains("\"pytest");
-    let mut packages: Vec<String> = files.iter().map(|file| format!("-r {file}")).collect();
+    let required: Vec<String> = files.iter().map(|file| format!("-r {file}")).collect();
+    let mut packages = Vec::new();
     let mut inputs = files;
     if is_package(repo) {
         packages.push(extra.map_or("-e .".into(), |extra| format!("-e '.[{extra}]'")));
@@ -96,15 +97,18 @@ fn pip(repo: &Look<'_>) -> (String, Vec<&'static str>, Option<&'static str>) {
     if repo.pytest().is_some() && !in_files && !in_extra {
         packages.push("pytest".to_owned());
     }
+    // By themselves, because hashes there would be asked of everything else.
+    let lists = [required.join(" "), packages.join(" ")];
+    let lists = lists.iter().filter(|list| !list.is_empty());
+    let installs = lists.map(|list| format!(".venv/bin/python -m pip install --quiet {list}"));
     // Groups need a pip that is newer than what most versions of Python bring.
     let newer = group.map_or(
         "",
         |_| ".venv/bin/python -m pip install --quiet --upgrade pip && ",
     );
     let command = format!(
-        "python3 -m venv .venv && echo '*' > .venv/.gitignore && {newer}.venv/bin/python -m pip \
-        install --quiet {}",
-        packages.join(" ")
+        "python3 -m venv .venv && echo '*' > .venv/.gitignore && {newer}{}",
+        installs.collect::<Vec<_>>().join(" && ")
     );
     (command, inputs, None)
 }

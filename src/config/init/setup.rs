@@ -206,7 +206,8 @@ mod tests {
             ("pytest.ini", ""),
         ];
         let (commands, inputs, _) = proposed(&files);
-        let end = "pip install --quiet -r requirements.txt -r requirements-dev.txt pytest";
+        let end = "-r requirements.txt -r requirements-dev.txt && .venv/bin/python -m pip install \
+            --quiet pytest";
         assert!(commands[0].ends_with(end), "{commands:?}");
         assert_eq!(inputs, ["requirements.txt", "requirements-dev.txt"]);
     }
@@ -233,7 +234,8 @@ mod tests {
         installs(&old, "-e . pytest", "setup.py");
         let both = [("pyproject.toml", none), ("requirements.txt", "flask\n")];
         let inputs = "requirements.txt pyproject.toml";
-        installs(&both, "-r requirements.txt -e . pytest", inputs);
+        let second = "-r requirements.txt && .venv/bin/python -m pip install --quiet -e . pytest";
+        installs(&both, second, inputs);
     }
 
     #[test]

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use tokio::task::spawn_blocking;
 
 use super::end_diagnosis::{self, EndDiagnosis};
+use super::launch_record::LaunchRecord;
 use super::lone::probe;
 use super::output_reader::AgentOutputReader;
 use super::{follow, launch, recalled_launch, shown_memory, slot};
@@ -85,13 +86,7 @@ async fn carry_out(
     effect: &effect::Run,
 ) -> Result<RunEnd, RunError> {
     let (run, purpose) = (&effect.run, &effect.purpose);
-    let (dir, prepared) = if let Some(dir) = existing(context, run).await? {
-        (dir, None)
-    } else {
-        let prepared = launch::prepare(context, handle, run, purpose, effect.timeout_ms).await?;
-        crash::point("run.prepared");
-        prepared
-    };
+    let (dir, prepared) = existing_or_prepared(context, handle, effect).await?;
     let record = match prepared {
         Some(record) => Some(record),
         None => recalled_launch::recall(context, handle, &dir, run, purpose).await?,
@@ -296,6 +291,21 @@ pub(crate) fn refuse_newer(runs: &Path, state: &State) -> Result<(), ProcessErro
         }
     }
     Ok(())
+}
+
+/// The run's directory; with how it will be launched, unless it was there before.
+async fn existing_or_prepared(
+    context: &Arc<DriverContext>,
+    handle: &Handle,
+    effect: &effect::Run,
+) -> Result<(RunDir, Option<LaunchRecord>), RunError> {
+    let (run, purpose) = (&effect.run, &effect.purpose);
+    if let Some(dir) = existing(context, run).await? {
+        return Ok((dir, None));
+    }
+    let prepared = launch::prepare(context, handle, run, purpose, effect.timeout_ms).await?;
+    crash::point("run.prepared");
+    Ok(prepared)
 }
 
 async fn existing(context: &DriverContext, run: &RunId) -> Result<Option<RunDir>, RunError> {

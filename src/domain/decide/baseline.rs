@@ -18,7 +18,7 @@ use super::merge::queue;
 use super::setup;
 use crate::domain::effect::{self, Effect, Purpose, TargetTree};
 use crate::domain::event::{
-    self, BaselineCleared, BaselineFailed, BaselinePassed, BaselineStarted,
+    self, BaselineCleared, BaselineFailed, BaselinePassed, BaselineStarted, ChecksProbed,
 };
 use crate::domain::ids::{AgentId, Oid, RunId};
 use crate::domain::observation::{RunEnd, RunEndKind};
@@ -310,22 +310,25 @@ fn failed(
 }
 
 /// Forgets a failed or interrupted check, so that the target is checked at once when work is about
-/// to begin: somebody may have fixed the cause.
+/// to begin: somebody may have fixed the cause. The same goes for a probe with an alarm or without a
+/// verdict.
 pub(super) fn check_again(plan: &mut Plan<'_>) {
     let baseline = &plan.state.swarm.baseline;
     let idle = |check: &BaselineCheck| check.run.is_none();
-    let probe = plan.state.probe_alarms().is_some();
+    let is_open = |probed: &ChecksProbed| probed.found.is_open();
+    let probed = baseline.probed.as_deref();
+    let probe = plan.state.probe_alarms().is_some() || probed.is_some_and(is_open);
     if probe || baseline.failed.is_some() || baseline.checking.as_ref().is_some_and(idle) {
         plan.emit(BaselineCleared { probe });
     }
 }
 
-/// The target was looked up while its check stands failed, or an alarm of a probe: another commit
-/// is checked at once.
+/// The target was looked up while its check stands failed, or an alarm of a probe holds all up:
+/// another commit is checked at once.
 pub(super) fn target_at(plan: &mut Plan<'_>, commit: &Oid) {
     let failed = plan.state.swarm.baseline.failed.as_ref();
     let checked = failed.and_then(|failed| failed.commit.as_ref());
-    let alarms = plan.state.probe_alarms();
+    let alarms = plan.state.blind_checks();
     let probed = alarms.and_then(|probed| probed.commit.as_ref());
     if [checked, probed]
         .into_iter()

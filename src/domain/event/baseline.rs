@@ -118,6 +118,11 @@ impl Findings {
             ..Self::default()
         }
     }
+
+    /// Whether nothing was found out, so that another probe may tell more.
+    pub fn is_open(&self) -> bool {
+        self.source_files == 0 && self.alarms.is_empty()
+    }
 }
 
 /// Why a check cannot be trusted.

@@ -46,7 +46,10 @@ pub(super) fn check_out(state: &mut State, at: Timestamp, ready: &BaselineReady)
         });
     }
     if passed {
+        // Lost runs of the probe count on.
+        let lost_runs = state.swarm.baseline.lost_runs;
         pass(state, at, &ready.commit);
+        state.swarm.baseline.lost_runs = lost_runs;
     }
 }
 

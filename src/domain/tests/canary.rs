@@ -270,6 +270,31 @@ fn a_probe_that_is_lost_starts_over_and_one_that_lives_is_adopted() {
 }
 
 #[test]
+fn a_probe_that_is_lost_again_and_again_holds_nothing_up() {
+    let mut s = probing();
+    finished(&mut s);
+    for _ in 0..10 {
+        if s.pending("canary").is_some() {
+            s.check(RunEndKind::Lost);
+        }
+        if s.pending("prepareBaseline").is_some() {
+            s.goes_well("prepareBaseline");
+        }
+    }
+    let probed = s.state.swarm.baseline.probed.clone().unwrap();
+    assert!(probed.found.is_open() && lands(&s), "{probed:?}");
+}
+
+#[test]
+fn a_resume_probes_again_where_nothing_was_found_out() {
+    let mut s = probing();
+    s.check(RunEndKind::TimedOut);
+    assert!(s.state.swarm.baseline.probed.is_some());
+    s.command(Command::Resume);
+    assert!(s.state.is_probe_due());
+}
+
+#[test]
 fn a_shutdown_does_not_wait_for_the_probe() {
     let mut s = probing();
     s.command(Command::Shutdown { keep_agents: false });

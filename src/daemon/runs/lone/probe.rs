@@ -54,14 +54,7 @@ pub(in crate::daemon::runs) fn findings(
     }
     let report = probe::read_report(dir.path())?;
     crash::point("probe.reported");
-    match checks_probe::keep(&context.paths, &context.config(), commit, report) {
-        Ok(found) => {
-            crash::point("probe.kept");
-            Some(Box::new(found))
-        }
-        Err(error) => {
-            tracing::warn!(%error, "the report about the quality commands could not be kept");
-            None
-        }
-    }
+    let found = checks_probe::keep(&context.paths, &context.config(), commit, report);
+    crash::point("probe.kept");
+    Some(Box::new(found))
 }

@@ -21,6 +21,9 @@ use crate::domain::settings::Settings;
 use crate::domain::state::State;
 use crate::domain::state::baseline::{BaselineCheck, RUN_OWNER};
 
+/// How often a command runs: as it is, hidden, with polite and with hard garbage.
+const RUNS_OF_EACH: i64 = 4;
+
 /// Whether a probe is due and may run: there is work that its result is about.
 pub(in crate::domain::decide) fn is_wanted(plan: &Plan<'_>) -> bool {
     let state = plan.state;
@@ -65,9 +68,10 @@ pub(in crate::domain::decide) fn start(
         commit: check.commit.clone(),
         digest: check.probe.clone().unwrap_or_default(),
     };
-    // Each command runs a few times, and has limits of its own.
+    // Each command has limits of its own.
     let commands = i64::try_from(settings.quality_commands.len()).unwrap_or(1);
-    plan.request_run(run, purpose, settings.quality_timeout_ms * commands);
+    let each = settings.quality_timeout_ms.saturating_mul(RUNS_OF_EACH);
+    plan.request_run(run, purpose, each.saturating_mul(commands));
 }
 
 /// Handles the end of a probe.
