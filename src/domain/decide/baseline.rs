@@ -310,8 +310,8 @@ fn failed(
 }
 
 /// Forgets a failed or interrupted check, so that the target is checked at once when work is about
-/// to begin: somebody may have fixed the cause. The same goes for a probe with an alarm or without a
-/// verdict.
+/// to begin: somebody may have fixed the cause. The same goes for a probe with an alarm or without
+/// a verdict.
 pub(super) fn check_again(plan: &mut Plan<'_>) {
     let baseline = &plan.state.swarm.baseline;
     let idle = |check: &BaselineCheck| check.run.is_none();
