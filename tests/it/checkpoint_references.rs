@@ -283,8 +283,8 @@ fn killed_at_any_deletion_a_checkpoint_is_gone_after_the_next_start() {
     }
 }
 
-#[test]
-fn a_deleted_reference_to_kept_work_is_told_at_once_and_put_back() {
+/// A stopped swarm whose checkpoint `one` keeps the work of a running agent.
+fn with_kept_work() -> Sandbox {
     let sandbox = Sandbox::ready();
     sandbox.idea("write a.txt x; hold it; say COMPLETE");
     let daemon = sandbox.start();
@@ -292,6 +292,12 @@ fn a_deleted_reference_to_kept_work_is_told_at_once_and_put_back() {
     sandbox.swarm(&["checkpoint", "create", "one"]).ok();
     daemon.stop();
     drop(daemon);
+    sandbox
+}
+
+#[test]
+fn a_deleted_reference_to_kept_work_is_told_at_once_and_put_back() {
+    let sandbox = with_kept_work();
     let work = "refs/swarm/checkpoint-work/one/ed-001";
     let commit = sandbox.head(work);
     sandbox.git(&["update-ref", "-d", work]);
@@ -320,13 +326,7 @@ fn a_deleted_reference_to_kept_work_is_told_at_once_and_put_back() {
 /// What is left of the old one proves no loss of the new one's log, and its commits stay.
 #[test]
 fn a_new_swarm_begins_where_an_earlier_one_had_checkpoints() {
-    let sandbox = Sandbox::ready();
-    sandbox.idea("write a.txt x; hold it; say COMPLETE");
-    let daemon = sandbox.start();
-    sandbox.wait_held("it");
-    sandbox.swarm(&["checkpoint", "create", "one"]).ok();
-    daemon.stop();
-    drop(daemon);
+    let sandbox = with_kept_work();
     let work = sandbox.head("refs/swarm/checkpoint-work/one/ed-001");
     fs::remove_dir_all(sandbox.dot_swarm("")).unwrap();
     let init = ["init", "--yes", "--agent", "command", "--new"];

@@ -82,6 +82,19 @@ fn a_swarm_whose_folder_was_removed_is_restored_or_begun_anew_as_a_person_says()
         .refused(1, &["no earlier swarm", "swarm init"]);
 }
 
+/// A swarm whose daemon was killed while an agent works, and the agent's idea.
+fn killed_beside_an_agent(doing: &str) -> (Sandbox, String) {
+    let sandbox = Sandbox::ready();
+    sandbox.git(&["add", "-f", ".swarm/config.json"]);
+    sandbox.git(&["commit", "-q", "-m", "Set up swarm"]);
+    let held = sandbox.idea(doing);
+    let daemon = sandbox.start();
+    sandbox.wait_held("it");
+    daemon.kill();
+    drop(daemon);
+    (sandbox, held)
+}
+
 /// What an agent was paid for is known, whatever cleans the checkout while no daemon looks.
 #[test]
 fn an_agent_that_a_cleaned_checkout_meets_between_two_daemons_is_paid_once() {
@@ -90,14 +103,7 @@ fn an_agent_that_a_cleaned_checkout_meets_between_two_daemons_is_paid_once() {
         "git stash -u -q",
         "rm -rf .swarm/state .swarm/logs .swarm/ideas.jsonl .swarm/checkpoints",
     ] {
-        let sandbox = Sandbox::ready();
-        sandbox.git(&["add", "-f", ".swarm/config.json"]);
-        sandbox.git(&["commit", "-q", "-m", "Set up swarm"]);
-        let held = sandbox.idea("hold it; write a.txt x; say COMPLETE");
-        let daemon = sandbox.start();
-        sandbox.wait_held("it");
-        daemon.kill();
-        drop(daemon);
+        let (sandbox, held) = killed_beside_an_agent("hold it; write a.txt x; say COMPLETE");
         sandbox.shell(tool).ok();
         sandbox.release("it");
         assert_eq!(sandbox.run_until_idle(), 0, "{tool}");
@@ -111,14 +117,8 @@ fn an_agent_that_a_cleaned_checkout_meets_between_two_daemons_is_paid_once() {
 /// The same where nothing at all is left of `.swarm`, and with it of the agent's worktree.
 #[test]
 fn the_outcome_of_a_run_outlives_the_whole_folder() {
-    let sandbox = Sandbox::ready();
-    sandbox.git(&["add", "-f", ".swarm/config.json"]);
-    sandbox.git(&["commit", "-q", "-m", "Set up swarm"]);
-    let held = sandbox.idea("attempt 1 && iteration 1 && hold it; write a.txt x; say COMPLETE");
-    let daemon = sandbox.start();
-    sandbox.wait_held("it");
-    daemon.kill();
-    drop(daemon);
+    let doing = "attempt 1 && iteration 1 && hold it; write a.txt x; say COMPLETE";
+    let (sandbox, held) = killed_beside_an_agent(doing);
     fs::remove_dir_all(sandbox.dot_swarm("")).unwrap();
     sandbox.git(&["checkout", "-q", "--", ".swarm"]);
     sandbox.release("it");

@@ -4,7 +4,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use serde_json::json;
@@ -96,8 +95,7 @@ impl Storm<'_> {
         }
         self.rage();
         self.restore_setup();
-        // Not synchronisation: the instant of the next blow is what is drawn.
-        std::thread::sleep(Duration::from_millis(self.dice.below(400)));
+        self.look_on();
     }
 
     /// A command that may be refused, but must not panic.
@@ -105,6 +103,13 @@ impl Storm<'_> {
         let ran = self.sandbox.swarm(args);
         assert!(!ran.stderr.contains("panicked"), "{ran}");
         ran
+    }
+
+    /// A person asks a drawn number of times how it goes, so the next blow falls anywhere.
+    fn look_on(&mut self) {
+        for _ in 0..self.dice.below(4) {
+            self.say(&["status"]);
+        }
     }
 
     fn keep_a_daemon(&mut self) {
@@ -142,7 +147,7 @@ impl Storm<'_> {
             _ => {
                 let lock = sandbox.repo().join(".git/index.lock");
                 if fs::File::create_new(&lock).is_ok() {
-                    std::thread::sleep(Duration::from_millis(self.dice.below(300)));
+                    self.look_on();
                     fs::remove_file(&lock).unwrap();
                 }
             }

@@ -386,6 +386,7 @@ mod tests {
     use super::*;
     use crate::domain::event::Event;
     use crate::domain::state::checkpoint::Unfinished;
+    use crate::domain::testkit::people;
     use crate::domain::testkit::sim::Sim;
     use crate::domain::time::Timestamp;
 
@@ -398,7 +399,12 @@ mod tests {
             u16::try_from(x >> 48).unwrap()
         });
         let length = 100 + usize::try_from(seed % 5).unwrap() * 100;
-        let mut sim = Sim::new(numbers.take(length).collect());
+        // People who intervene also say more to agents.
+        let people = match seed % 2 {
+            0 => people::some_command,
+            _ => people::some_intervention,
+        };
+        let mut sim = Sim::with_people(numbers.take(length).collect(), people);
         sim.live();
         sim
     }
@@ -513,6 +519,6 @@ mod tests {
         });
         eprintln!("500 rollbacks: {all:?} ideas, agents and messages");
         let [ideas, agents, messages] = all;
-        assert!(ideas > 500 && agents > 100 && messages > 2, "{all:?}");
+        assert!(ideas > 500 && agents > 100 && messages > 5, "{all:?}");
     }
 }

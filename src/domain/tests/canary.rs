@@ -2,6 +2,7 @@
 
 use crate::domain::command::Command;
 use crate::domain::event::{Findings, ProbeAlarm};
+use crate::domain::ids::RunId;
 use crate::domain::lifecycle::MergePhase;
 use crate::domain::observation::{Observation, RunEnd, RunEndKind};
 use crate::domain::outcome::{BaselineReady, VerifyReady};
@@ -64,6 +65,12 @@ fn blind() -> Scenario {
     finished(&mut s);
     s.answer("canary", found(&["check"]));
     s
+}
+
+/// The run of the target's check.
+fn check_run(s: &Scenario) -> RunId {
+    let check = s.state.swarm.baseline.checking.clone().unwrap();
+    check.run.unwrap()
 }
 
 fn lands(s: &Scenario) -> bool {
@@ -205,15 +212,7 @@ fn a_setup_that_fails_only_for_the_probe_holds_nothing_up() {
             probe: Some("digest".into()),
         },
     );
-    let run = s
-        .state
-        .swarm
-        .baseline
-        .checking
-        .clone()
-        .unwrap()
-        .run
-        .unwrap();
+    let run = check_run(&s);
     s.run_ends(&run, exit(1));
     assert!(!s.state.holds_landings() && s.state.swarm.baseline.failed.is_none());
     s.all_goes_well();
@@ -261,12 +260,12 @@ fn nothing_is_probed_if_it_is_turned_off() {
 #[test]
 fn a_probe_that_is_lost_starts_over_and_one_that_lives_is_adopted() {
     let mut s = probing();
-    let run = s.state.swarm.baseline.checking.clone().unwrap().run;
+    let run = check_run(&s);
     s.restart();
-    assert!(run.is_some() && s.state.swarm.baseline.checking.clone().unwrap().run == run);
+    assert_eq!(check_run(&s), run);
     s.check(RunEndKind::Lost).goes_well("prepareBaseline");
     assert!(s.pending("canary").is_some());
-    assert_ne!(s.state.swarm.baseline.checking.clone().unwrap().run, run);
+    assert_ne!(check_run(&s), run);
 }
 
 #[test]
@@ -298,15 +297,7 @@ fn a_resume_probes_again_where_nothing_was_found_out() {
 fn a_shutdown_does_not_wait_for_the_probe() {
     let mut s = probing();
     s.command(Command::Shutdown { keep_agents: false });
-    let run = s
-        .state
-        .swarm
-        .baseline
-        .checking
-        .clone()
-        .unwrap()
-        .run
-        .unwrap();
+    let run = check_run(&s);
     assert!(s.state.stops.contains_key(&run));
 }
 

@@ -155,7 +155,8 @@ fn pre_start_blocks_the_idea_and_a_retry_asks_again() {
     s.answer("prepareWorktree", prepared())
         .hook("pre-start", exit(3));
     assert_eq!(s.idea(1).status, IdeaStatus::Blocked);
-    assert_snapshot!(s.idea(1).last_error.as_deref().unwrap(), @r"held by the hook pre-start: exit code 3; its output: .git/swarm/runs/r0001-pre-start-13");
+    assert_snapshot!(s.idea(1).last_error.as_deref().unwrap(), @"held by the hook pre-start: \
+        exit code 3; its output: .git/swarm/runs/r0001-pre-start-13");
     assert!(s.state.warnings.is_empty(), "the idea says it");
     assert_eq!(view::rest(&s.state), Rest::Idle);
     s.command(Command::RetryIdea { id: idea(1) });
@@ -247,7 +248,8 @@ fn a_failing_informing_hook_only_warns_and_once() {
     s.add("two").well_until("post-complete");
     s.hook("post-complete", exit(2));
     let warning = s.state.warnings["hook-post-complete"].message.clone();
-    assert_snapshot!(warning, @r"the hook post-complete for idea-001 failed (exit code 2); its output: .git/swarm/runs/r0005-post-complete-46");
+    assert_snapshot!(warning, @"the hook post-complete for idea-001 failed (exit code 2); its \
+        output: .git/swarm/runs/r0005-post-complete-46");
     s.all_goes_well();
     assert!(s.state.warnings.is_empty(), "the next one did well");
     assert_eq!(s.idea(1).status, IdeaStatus::Done);
