@@ -155,7 +155,8 @@ fn wait_for_agents(copy: &Copy, hold: &Path) -> Result {
 fn live_worktrees(copy: &Copy, hold: &Path) -> Result<Vec<PathBuf>> {
     wait_for_agents(copy, hold)?;
     let mut trees = Vec::new();
-    for entry in fs::read_dir(copy.root().join(".swarm/worktrees"))? {
+    let worktrees = fs::read_to_string(copy.root().join(".git/swarm/worktrees"))?;
+    for entry in fs::read_dir(worktrees.trim_end())? {
         let path = entry?.path();
         let ours = path
             .file_name()

@@ -120,9 +120,8 @@ fn named_by(path: &[&str], arg: &Arg) -> Option<Names> {
         ("config", _, "key") => Some(Names::ConfigKeys),
         ("events", _, "kind") => Some(Names::Kinds),
         (_, _, "profile") => Some(Names::Profiles),
-        ("idea" | "wait" | "merge", _, "id" | "ids") | (_, _, "idea" | "ideas" | "after") => {
-            Some(Names::Ideas)
-        }
+        ("idea" | "wait" | "merge" | "path", _, "id" | "ids")
+        | (_, _, "idea" | "ideas" | "after") => Some(Names::Ideas),
         _ => None,
     }
 }

@@ -2,22 +2,22 @@
 //!
 //! Invariant: the root is canonical and contains a `.swarm` directory. Neither `.swarm` nor a
 //! folder in it or in the git directory that swarm writes to is a symbolic link. The root is never
-//! one of our own worktrees: their checked-out `.swarm` is not the state.
+//! one of our own worktrees, nor a person's: a checked-out `.swarm` there is not the state.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::error::CliError;
 use crate::daemon::Paths;
+use crate::git;
 
 /// The folder that contains everything swarm writes.
 pub const FOLDER: &str = ".swarm";
 
 /// The folders below `.swarm` that swarm writes to.
-const WRITTEN: [&str; 8] = [
+const WRITTEN: [&str; 7] = [
     "state",
     "state/memory",
-    "worktrees",
     "checkpoints",
     "provenance",
     "logs",
@@ -33,14 +33,15 @@ pub struct Repo {
 }
 
 impl Repo {
-    /// Finds the repository of `start`: the nearest folder upwards that contains `.swarm`.
+    /// Finds the repository of `start`: the nearest folder upwards that contains `.swarm`, or is
+    /// a linked worktree of one.
     pub fn find(start: &Path) -> Result<Self, CliError> {
         let start = fs::canonicalize(start)
             .map_err(|error| CliError::io(format!("open {}", start.display()), &error))?;
         let Some(mut root) = holder(&start) else {
             return Err(not_set_up(&start));
         };
-        while let Some(main) = owner_of_worktree(&root).or_else(|| main_worktree(&root)) {
+        while let Some(main) = owner_of_folder(&root).or_else(|| main_worktree(&root)) {
             root = main;
         }
         check_folder(&root)?;
@@ -113,27 +114,32 @@ fn not_set_up(start: &Path) -> CliError {
 }
 
 fn holder(start: &Path) -> Option<PathBuf> {
-    let holds = |folder: &&Path| exists(&folder.join(FOLDER));
+    let holds = |folder: &&Path| exists(&folder.join(FOLDER)) || main_worktree(folder).is_some();
     start.ancestors().find(holds).map(Path::to_path_buf)
 }
 
-/// `R` for a folder inside `R/.swarm`, where our worktrees are.
-fn owner_of_worktree(root: &Path) -> Option<PathBuf> {
+/// `R` for a folder inside `R/.swarm`.
+fn owner_of_folder(root: &Path) -> Option<PathBuf> {
     let inside = root.ancestors().find(|path| path.ends_with(FOLDER))?;
     let owner = inside.parent()?;
     exists(&inside.join("config.json")).then(|| owner.to_path_buf())
 }
 
-/// The main worktree of a linked worktree that somebody made with `git worktree add`, if the main
-/// one has a `.swarm`: a repository has one swarm. The file `.git` of a linked worktree names it.
+/// The main worktree of a linked worktree, swarm's or a person's, if the main one has a `.swarm`:
+/// a repository has one swarm. The file `.git` of a linked worktree names it.
 fn main_worktree(root: &Path) -> Option<PathBuf> {
     let text = fs::read_to_string(root.join(".git")).ok()?;
     let git_dir = root.join(text.strip_prefix("gitdir:")?.trim());
     let worktrees = git_dir
         .parent()
         .filter(|path| path.ends_with("worktrees"))?;
-    let common = worktrees.parent().filter(|path| path.ends_with(".git"))?;
-    let main = fs::canonicalize(common.parent()?).ok()?;
+    let common = worktrees.parent()?;
+    let main = if common.ends_with(".git") {
+        fs::canonicalize(common.parent()?).ok()?
+    } else {
+        // A git directory elsewhere, as after `git init --separate-git-dir`.
+        git::main_root(root)?
+    };
     (main != root && exists(&main.join(FOLDER))).then_some(main)
 }
 
@@ -211,11 +217,17 @@ mod tests {
     #[test]
     fn a_worktree_of_ours_belongs_to_the_main_repository() {
         let (_dir, root) = repo();
-        let worktree = root.join(".swarm/worktrees/ed-001-idea-001");
+        let folder = tempfile::tempdir().unwrap();
+        let worktree = fs::canonicalize(folder.path()).unwrap().join("w01");
+        let deep = worktree.join("src");
+        mkdir(&deep);
+        let text = format!("gitdir: {}/.git/worktrees/w01\n", root.display());
+        fs::write(worktree.join(".git"), text).unwrap();
+        // Whether or not the person has committed `.swarm`.
+        assert_eq!(Repo::find(&deep).unwrap().root(), root);
         mkdir(&worktree.join(".swarm"));
         fs::write(worktree.join(".swarm/config.json"), "{}").unwrap();
-        let deep = worktree.join("src");
-        assert_eq!(Repo::find(mkdir(&deep)).unwrap().root(), root);
+        assert_eq!(Repo::find(&deep).unwrap().root(), root);
         assert_eq!(Repo::find(&worktree.join(".swarm")).unwrap().root(), root);
     }
 

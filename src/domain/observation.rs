@@ -166,6 +166,12 @@ pub struct Host {
     /// What its checks get from its environment, if that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub environment: Option<CheckEnvironment>,
+    /// Folder of the worktrees.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worktrees: Option<String>,
+    /// Whether that folder was made at this start: nothing has been set up in it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub worktrees_new: bool,
 }
 
 /// Stands for what checks get from a daemon's environment: search path, home folder and variables

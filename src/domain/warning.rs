@@ -61,6 +61,8 @@ pub enum WarningKind {
     Synthesis,
     /// Provenance records that cannot be written.
     Records,
+    /// The folder of the worktrees, which is another than before or was gone.
+    WorktreesFolder,
 }
 
 impl WarningKind {
@@ -92,6 +94,7 @@ impl WarningKind {
             Self::Webhook => "webhook",
             Self::Synthesis => "synthesis",
             Self::Records => "records",
+            Self::WorktreesFolder => "folder-of-worktrees",
         }
     }
 

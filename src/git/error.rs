@@ -192,10 +192,17 @@ pub enum GitError {
         /// Expected commit; `None` if it must not exist.
         expected: Option<Oid>,
     },
-    /// There is no such worktree.
+    /// There is nowhere to make worktrees.
     #[error(
-        "there is no worktree {name} in .swarm/worktrees. Commits on its branch are not affected"
+        "no folder for the worktrees of agents: {why}. Name one for this machine: swarm config set \
+        --local worktree.root DIR"
     )]
+    NoPlace {
+        /// What is wrong with the folder that would be taken.
+        why: String,
+    },
+    /// There is no such worktree.
+    #[error("the worktree {name} is gone. Commits on its branch are not affected")]
     WorktreeMissing { name: String },
     /// A worktree does not look as swarm left it.
     #[error("worktree {} is damaged: {why}. {next}", shown(.path))]
@@ -312,7 +319,8 @@ impl GitError {
             | Self::NoCommits { .. }
             | Self::SymbolicLink { .. }
             | Self::Unsupported { .. }
-            | Self::ConfigChanged { .. } => true,
+            | Self::ConfigChanged { .. }
+            | Self::NoPlace { .. } => true,
             Self::Library { source, .. } => source.class() == git2::ErrorClass::Config,
             Self::Io { source, .. } => source.kind() == std::io::ErrorKind::ReadOnlyFilesystem,
             Self::BadName { .. }

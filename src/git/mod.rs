@@ -22,8 +22,10 @@
 //! | `repo` | the repository itself |
 //! | `resolution` | conflicts resolved in a worktree |
 //! | `worktree` | the life of a worktree, and the work in it |
+//! | `worktrees_folder` | where the worktrees lie |
 //!
-//! A starting daemon calls [`Repo::wait_for_orphans`], then [`Repo::settle_checkouts`].
+//! A starting daemon calls [`Repo::wait_for_orphans`], then [`Repo::settle_checkouts`],
+//! [`Repo::settle_folder`] and [`Repo::settle_worktrees`].
 
 mod error;
 mod exec;
@@ -34,6 +36,7 @@ mod objects;
 mod repo;
 mod resolution;
 mod worktree;
+mod worktrees_folder;
 
 pub use error::GitError;
 pub use exec::command::editor;
@@ -58,7 +61,7 @@ pub(crate) use objects::names::quoted;
 pub use objects::names::{branch_ref, check_ref, printable, shown};
 pub use objects::tags::Tag;
 pub use objects::tree_changes::{Content, TreeChange};
-pub use repo::{Identity, Repo, Settings};
+pub use repo::{Identity, Repo, Settings, main_root};
 pub use resolution::dropped_changes::DroppedChanges;
 pub use resolution::start_finish::{Finish, FinishResolution};
 pub use worktree::commit_leftovers::{Seal, Sealed};
@@ -73,3 +76,5 @@ pub use worktree::reuse::ignored::KeepIgnored;
 pub use worktree::snapshot::trees::{KeepTrees, TreeAt};
 pub use worktree::snapshot::{KeptWork, Snapshot};
 pub use worktree::status::WorktreeState;
+pub(crate) use worktrees_folder::read as worktrees_folder;
+pub use worktrees_folder::{Places, SettledFolder};

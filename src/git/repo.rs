@@ -8,7 +8,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use git2::{ErrorCode, Oid};
@@ -77,6 +77,8 @@ struct Inner {
     lock_wait: Duration,
     /// Held for a few milliseconds while a worktree is registered, renamed or taken from the pool.
     registry: Mutex<()>,
+    /// Folder of the worktrees; `None` before it is chosen.
+    worktrees: RwLock<Option<PathBuf>>,
     /// Cached because a lookup takes two git commands.
     identity: Mutex<Option<CachedIdentity>>,
 }
@@ -103,12 +105,14 @@ impl Repo {
             guard: Guard::new(&common, settings.trusted)?,
             commands: Running::default(),
         };
+        let worktrees = RwLock::new(super::worktrees_folder::read(&common));
         let inner = Inner {
             root,
             common,
             host,
             lock_wait: settings.lock_wait,
             registry: Mutex::default(),
+            worktrees,
             identity: Mutex::default(),
         };
         Ok(Self(Arc::new(inner)))
@@ -270,6 +274,22 @@ impl Repo {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Folder of the worktrees. Before it is chosen, a path at which there is none.
+    pub fn worktrees_folder(&self) -> PathBuf {
+        let chosen = self.0.worktrees.read();
+        let chosen = chosen.unwrap_or_else(PoisonError::into_inner).clone();
+        chosen.unwrap_or_else(|| self.0.common.join("swarm").join("worktrees"))
+    }
+
+    pub(crate) fn set_worktrees_folder(&self, folder: PathBuf) {
+        let mut chosen = self
+            .0
+            .worktrees
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        *chosen = Some(folder);
+    }
+
     fn setting(&self, key: &str) -> Result<Option<String>, GitError> {
         let output = self.git().args(["config", "--get", key]).run()?;
         match output.code {
@@ -374,6 +394,11 @@ fn ensure_file(path: &Path, content: &str) -> Result<PathBuf, GitError> {
     Ok(path.to_owned())
 }
 
+/// The main work tree of the repository that contains `dir`.
+pub fn main_root(dir: &Path) -> Option<PathBuf> {
+    find(dir).ok().map(|(root, _)| root)
+}
+
 /// Finds the main work tree and the shared git directory.
 fn find(dir: &Path) -> Result<(PathBuf, PathBuf), GitError> {
     let nearest = git2::Repository::discover(dir).map_err(|error| refused(dir, &error))?;
@@ -413,10 +438,9 @@ fn refused(path: &Path, error: &git2::Error) -> GitError {
 }
 
 fn refuse_links(root: &Path) -> Result<(), GitError> {
-    for path in [root.join(".swarm"), root.join(".swarm/worktrees")] {
-        if fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_symlink()) {
-            return Err(GitError::SymbolicLink { path });
-        }
+    let path = root.join(".swarm");
+    if fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_symlink()) {
+        return Err(GitError::SymbolicLink { path });
     }
     Ok(())
 }

@@ -88,7 +88,7 @@ pub fn unnumbered(line: &str) -> String {
     text
 }
 
-/// Dates, times of the day and UUIDs, whatever stands around them.
+/// Dates, times of the day, UUIDs and random names of folders, whatever stands around them.
 fn without_dates(line: &str) -> String {
     let shapes = [
         "dddd-dd-ddTdd:dd:dd.dddZ",
@@ -97,6 +97,8 @@ fn without_dates(line: &str) -> String {
         "dddd-dd-dd",
         "dd:dd:dd",
         "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx",
+        // The folder of the worktrees.
+        "-xxxxxxxx/",
     ];
     let bytes = line.as_bytes();
     let mut told = String::new();

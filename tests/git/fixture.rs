@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use swarm::domain::time::Timestamp;
-use swarm::git::{Earlier, Identity, KeepIgnored, Oid, Prepare, Prepared, Repo, Settings};
+use swarm::git::{Earlier, Identity, KeepIgnored, Oid, Places, Prepare, Prepared, Repo, Settings};
 
 pub struct Fixture {
     pub dir: tempfile::TempDir,
@@ -79,6 +79,14 @@ pub fn identity() -> Identity {
     }
 }
 
+/// Worktrees lie in this folder.
+pub fn places(folder: &Path) -> Places {
+    Places {
+        root: Some(folder.join("worktrees")),
+        ..Places::default()
+    }
+}
+
 pub const TIME: Timestamp = Timestamp::from_millis(1_790_000_000_123);
 
 impl Fixture {
@@ -97,6 +105,7 @@ impl Fixture {
         git(&root, &["add", "."]);
         git(&root, &["commit", "-q", "-m", "first"]);
         let repo = Repo::open_with(&root, settings(dir.path())).unwrap();
+        repo.settle_folder(&places(dir.path())).unwrap();
         Self { dir, repo }
     }
 

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use swarm::git::{GitError, Repo};
+use swarm::git::{GitError, Places, Repo};
 
-use crate::fixture::{Fixture, git, name, read, settings, write};
+use crate::fixture::{Fixture, commit_in, git, name, places, read, settings, write};
 
 /// The fixture's repository after it has been renamed, with two worktrees in which something lies
 /// uncommitted.
@@ -16,6 +16,11 @@ fn moved() -> Fixture {
     let elsewhere = fixture.dir.path().join("elsewhere");
     fs::rename(fixture.root(), &elsewhere).unwrap();
     fixture.repo = Repo::open_with(&elsewhere, settings(fixture.dir.path())).unwrap();
+    let settled = fixture
+        .repo
+        .settle_folder(&places(fixture.dir.path()))
+        .unwrap();
+    assert!(!settled.is_new && settled.note.unwrap().contains("was at"));
     fixture
 }
 
@@ -24,7 +29,6 @@ fn worktrees_of_a_renamed_repository_are_its_own_with_what_lies_in_them() {
     let fixture = moved();
     for number in 1..=2 {
         let path = fixture.prepare(number).path;
-        assert!(path.starts_with(fixture.root()));
         assert_eq!(read(&path, "half"), "of the work\n");
         assert_eq!(git(&path, &["status", "--porcelain"]), "?? half");
     }
@@ -64,11 +68,99 @@ fn a_copy_beside_the_original_has_its_own_and_the_original_keeps_its() {
         .status();
     assert!(copied.unwrap().success());
     let other = Repo::open_with(&copy, settings(fixture.dir.path())).unwrap();
+    // Before it has a folder of its own, it has no worktree: not the original's.
+    assert!(!other.worktree_path(&name(1)).exists());
+    assert_eq!(other.disposable_worktrees().unwrap(), []);
+    let settled = other.settle_folder(&places(fixture.dir.path())).unwrap();
+    assert!(settled.is_new && settled.note.unwrap().contains("is a copy of"));
     let its = other.prepare_worktree(&fixture.want(1)).unwrap().path;
-    assert!(its.starts_with(&copy));
-    git(&its, &["add", "half"]);
-    assert_eq!(git(&its, &["status", "--porcelain"]), "A  half");
+    assert_ne!(its.parent(), path.parent());
+    assert_eq!(git(&its, &["status", "--porcelain"]), "");
     assert_eq!(git(&path, &["status", "--porcelain"]), "?? half");
     assert_eq!(fixture.prepare(1).path, path);
     fixture.check();
+}
+
+#[test]
+fn a_folder_that_is_gone_is_made_again_with_the_last_commits_of_the_branches() {
+    let fixture = Fixture::new();
+    let want = fixture.want(1);
+    let path = fixture.prepare(1).path;
+    let tip = commit_in(&path, &[("done", "committed\n")]);
+    write(&path, "half", "not committed\n");
+    fs::remove_dir_all(path.parent().unwrap()).unwrap();
+    let settled = fixture
+        .repo
+        .settle_folder(&places(fixture.dir.path()))
+        .unwrap();
+    assert!(settled.is_new && settled.note.unwrap().contains("was gone"));
+    fixture.repo.settle_worktrees().unwrap();
+    let again = || {
+        fixture
+            .repo
+            .restore_worktree(&want.name, &want.branch, want.keep.clone())
+    };
+    assert!(again().unwrap());
+    assert!(!again().unwrap(), "it is there");
+    assert_eq!(git(&path, &["rev-parse", "HEAD"]), tip.to_string());
+    assert_eq!(git(&path, &["status", "--porcelain"]), "");
+    let settled = fixture
+        .repo
+        .settle_folder(&places(fixture.dir.path()))
+        .unwrap();
+    assert!(!settled.is_new && settled.note.is_none());
+    fixture.check();
+}
+
+#[test]
+fn a_folder_that_somebody_else_made_is_never_used() {
+    let fixture = Fixture::new();
+    let folder = fixture.repo.worktree_path("");
+    fs::remove_file(folder.join("owner")).unwrap();
+    write(&folder, "precious", "mine");
+    let refused = fixture.repo.settle_folder(&places(fixture.dir.path()));
+    assert!(
+        matches!(refused, Err(GitError::PathTaken { .. })),
+        "{refused:?}"
+    );
+    let again = Repo::open_with(&fixture.root(), settings(fixture.dir.path())).unwrap();
+    assert!(again.prepare_worktree(&fixture.want(1)).is_err());
+    assert_eq!(read(&folder, "precious"), "mine");
+}
+
+#[test]
+fn worktree_root_counts_until_the_first_worktree_is_made() {
+    let fixture = Fixture::new();
+    let folder = || fixture.repo.worktrees_folder();
+    let other = places(&fixture.dir.path().join("other"));
+    assert!(fixture.repo.settle_folder(&other).unwrap().is_new);
+    let place = fs::canonicalize(fixture.dir.path().join("other/worktrees")).unwrap();
+    assert_eq!(folder().parent(), Some(place.as_path()));
+    let before = fs::read_dir(fixture.dir.path().join("worktrees")).unwrap();
+    assert_eq!(before.count(), 0, "an unused folder goes");
+    fixture.prepare(1);
+    fixture
+        .repo
+        .settle_folder(&places(fixture.dir.path()))
+        .unwrap();
+    assert_eq!(folder().parent(), Some(place.as_path()));
+}
+
+#[test]
+fn a_place_that_cannot_be_used_is_refused_by_name() {
+    let fixture = Fixture::new();
+    for (root, why) in [
+        (fixture.root(), "lies in the checkout"),
+        ("/proc".into(), ""),
+    ] {
+        let refused = fixture.repo.settle_folder(&Places {
+            root: Some(root),
+            ..Places::default()
+        });
+        let said = refused.unwrap_err().to_string();
+        assert!(
+            said.contains("worktree.root") && said.contains(why),
+            "{said}"
+        );
+    }
 }

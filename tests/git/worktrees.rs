@@ -406,7 +406,7 @@ fn after_draining_only_worktrees_with_work_are_known() {
         .map(|entry| entry.unwrap().file_name())
         .collect();
     names.sort();
-    assert_eq!(names, [".gitignore", name(3).as_str()]);
+    assert_eq!(names, [name(3).as_str(), "owner"]);
     fixture.check();
 }
 

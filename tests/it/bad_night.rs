@@ -79,7 +79,7 @@ impl Night {
         fs::write(&program, CLAUDE).unwrap();
         fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
         let night = Self {
-            worktrees: sandbox.dot_swarm("worktrees"),
+            worktrees: sandbox.worktrees(),
             sandbox,
         };
         fs::create_dir_all(&night.worktrees).unwrap();

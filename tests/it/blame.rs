@@ -154,7 +154,7 @@ fn no_landing_waits_for_a_control() {
     sandbox.wait_idea(&idea, "done");
     assert_eq!(count(&sandbox, "gateFailed"), 1);
     assert_eq!(sandbox.notes("controls").len(), 1);
-    assert!(sandbox.dot_swarm("worktrees/control").exists());
+    assert!(sandbox.worktrees().join("control").exists());
     daemon.stop();
     sandbox.assert_nothing_runs();
     sandbox.assert_repository_clean();

@@ -69,7 +69,7 @@ fn litter(sandbox: &Sandbox) {
         ".old-ed-001-idea-001",
         ".trash-Ab12/tree",
     ] {
-        let folder = sandbox.dot_swarm("worktrees").join(name);
+        let folder = sandbox.worktrees().join(name);
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("file"), vec![7; 9_000]).unwrap();
     }
@@ -80,6 +80,12 @@ const OLD_COPIES: [&str; 3] = [
     ".swarm/state/torn-2020-01-01T00-00-00.000Z",
     ".swarm/state/torn-2020-01-01T00-00-00.000Z-2",
 ];
+
+/// The paths of these in the folder of the worktrees.
+fn in_worktrees(sandbox: &Sandbox, names: &[&str]) -> BTreeSet<String> {
+    let path = |name: &&str| sandbox.worktrees().join(name).display().to_string();
+    names.iter().map(path).collect()
+}
 
 fn of(list: &[&str]) -> BTreeSet<String> {
     list.iter().map(|path| (*path).to_owned()).collect()
@@ -106,19 +112,16 @@ fn a_dry_run_changes_nothing_and_the_clean_after_it_does_what_it_said() {
     let repositories = removed(&done, "repositories");
     assert_eq!(
         repositories,
-        of(&[".swarm/worktrees/.kept-ed-001-idea-001"])
+        in_worktrees(&sandbox, &[".kept-ed-001-idea-001"])
     );
-    let leftovers = [
-        ".swarm/worktrees/.old-ed-001-idea-001",
-        ".swarm/worktrees/.trash-Ab12",
-    ];
+    let leftovers = in_worktrees(&sandbox, &[".old-ed-001-idea-001", ".trash-Ab12"]);
     let worktrees = removed(&done, "worktree");
     let (spare, left): (BTreeSet<_>, _) = worktrees
         .into_iter()
         .partition(|path| is_spare(Path::new(path)));
-    assert_eq!(left, of(&leftovers));
-    assert!(spare.contains(".swarm/worktrees/verify"), "{spare:?}");
-    assert!(spare.contains(".swarm/worktrees/.pool-w01"), "{spare:?}");
+    assert_eq!(left, leftovers);
+    let known = in_worktrees(&sandbox, &["verify", ".pool-w01"]);
+    assert!(spare.is_superset(&known), "{spare:?}");
     for one in done["removed"].as_array().unwrap() {
         let path = one["path"].as_str().unwrap();
         assert!(!sandbox.repo().join(path).exists(), "{path}");
@@ -219,7 +222,7 @@ fn runs_that_anybody_needs_stay_beside_a_daemon_and_without_one() {
         kept["worktrees"]["daemonRuns"].as_u64().unwrap() >= 2,
         "{kept}"
     );
-    assert!(sandbox.dot_swarm("worktrees/.old-ed-001-idea-001").exists());
+    assert!(sandbox.worktrees().join(".old-ed-001-idea-001").exists());
     let logs = sandbox.swarm(&["agent", "logs", "ed-004"]).ok().to_owned();
     assert!(logs.contains("not yet"), "{logs}");
     // The agent lives on without its daemon: nothing of it goes.
@@ -261,11 +264,7 @@ fn the_daemon_removes_old_runs_at_its_start_and_journals_nothing_of_it() {
     daemon.stop();
     // Copies and kept repositories go when a person asks.
     assert!(sandbox.repo().join(OLD_COPIES[0]).exists());
-    assert!(
-        sandbox
-            .dot_swarm("worktrees/.kept-ed-001-idea-001")
-            .exists()
-    );
+    assert!(sandbox.worktrees().join(".kept-ed-001-idea-001").exists());
     sandbox.assert_log_sound();
 }
 
@@ -392,14 +391,16 @@ fn repositories_that_an_agent_made_go_when_their_idea_is_over_for_long_enough() 
     let sandbox = Sandbox::ready();
     sandbox.idea("git init -q inner; write inner/mine.txt x; write a.txt x; say COMPLETE");
     assert_eq!(sandbox.run_until_idle(), 0);
-    let kept = sandbox.dot_swarm("worktrees/.kept-ed-001-idea-001/inner/mine.txt");
+    let kept = sandbox
+        .worktrees()
+        .join(".kept-ed-001-idea-001/inner/mine.txt");
     assert!(kept.exists());
     let young = clean(&sandbox);
     assert_eq!(young["kept"]["repositories"], json!({"young": 1}));
     assert!(kept.exists());
     sandbox.configure(&json!({"retention": {"runsDays": 0}}));
     let report = clean(&sandbox);
-    let gone = of(&[".swarm/worktrees/.kept-ed-001-idea-001"]);
+    let gone = in_worktrees(&sandbox, &[".kept-ed-001-idea-001"]);
     assert_eq!(removed(&report, "repositories"), gone);
     assert!(!kept.exists());
     assert_eq!(sandbox.run_until_idle(), 0);

@@ -133,7 +133,8 @@ fn json_has_the_shapes_of_the_contract() {
         (&agent["id"], &agent["ideaId"], &agent["phase"]),
         (&json!("ed-001"), &json!(first), &json!("working"))
     );
-    assert_eq!(agent["worktree"], ".swarm/worktrees/w01");
+    let path = sandbox.worktrees().join("w01");
+    assert_eq!(agent["worktree"], path.to_str().unwrap());
     assert_eq!(agent["branch"], "agent/ed-001/idea-001");
     let pid = i32::try_from(agent["pid"].as_i64().unwrap()).unwrap();
     assert!(crate::harness::processes::lives(pid));

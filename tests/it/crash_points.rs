@@ -286,6 +286,8 @@ fn cold() -> Sandbox {
         "worktree": {"keepIgnored": false},
         "qualityCommands": ["test ! -e bad.txt"],
     }));
+    // As in a clone: the start chooses the folder of the worktrees.
+    fs::remove_file(sandbox.repo().join(".git/swarm/worktrees")).unwrap();
     sandbox
 }
 
@@ -436,7 +438,7 @@ fn assert_replayed(sandbox: &Sandbox, daemon_only: bool) {
         let status = &judged[0].data["verdict"]["matchStatus"];
         assert_eq!(status, "exact_match", "{judged:?}");
     }
-    assert!(!sandbox.dot_swarm("worktrees/replay").exists());
+    assert!(!sandbox.worktrees().join("replay").exists());
 }
 
 fn taking_over() -> Sandbox {

@@ -94,4 +94,5 @@ mod told_memory;
 mod two_daemons;
 mod undo;
 mod unusual_names;
+mod worktrees_outside;
 mod wrong_trees;

@@ -31,7 +31,7 @@ fn entries(path: &str) -> usize {
 }
 
 fn held(sandbox: &Sandbox, pid: i32) -> Held {
-    let worktrees = fs::read_dir(sandbox.dot_swarm("worktrees")).unwrap();
+    let worktrees = fs::read_dir(sandbox.worktrees()).unwrap();
     // Those that wait for the next attempt are kept on purpose, as many as may be.
     let used = worktrees.filter(|entry| {
         let name = entry.as_ref().unwrap().file_name();

@@ -401,7 +401,7 @@ fn without_clean_up_worktree_and_branch_stay() {
     sandbox.configure(&json!({"merge": {"cleanupOnSuccess": false}}));
     sandbox.idea("write a.txt x; commit; say COMPLETE");
     assert_eq!(sandbox.run_until_idle(), 0);
-    assert!(sandbox.dot_swarm("worktrees/w01/a.txt").exists());
+    assert!(sandbox.worktrees().join("w01/a.txt").exists());
     assert!(
         !sandbox
             .git(&["branch", "--list", "agent/ed-001/idea-001"])

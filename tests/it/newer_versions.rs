@@ -15,7 +15,8 @@ fn with_history() -> Sandbox {
 /// Everything that would write refuses, and nothing has changed.
 #[track_caller]
 fn assert_refused(sandbox: &Sandbox, commands: &[&[&str]], words: &[&str]) {
-    let folders = ["state", "runs", "worktrees"].map(|name| sandbox.dot_swarm(name));
+    let [state, runs] = ["state", "runs"].map(|name| sandbox.dot_swarm(name));
+    let folders = [state, runs, sandbox.worktrees()];
     let before = folders.each_ref().map(|folder| Fingerprint::of(folder));
     for command in commands {
         sandbox.swarm(command).refused(75, words);

@@ -382,7 +382,7 @@ fn a_disk_without_room_for_a_worktree() {
     sandbox.commit("Something large");
     sandbox.set_up();
     let id = sandbox.idea("write a.txt hello; commit; say COMPLETE");
-    let room = sandbox.dot_swarm("worktrees");
+    let room = sandbox.worktrees();
     fs::create_dir_all(&room).unwrap();
     let daemon = sandbox.start_on_disk(&room, "2m");
     daemon.wait_ready();

@@ -56,8 +56,8 @@ fn repository(sandbox: &Sandbox) -> [String; 2] {
 }
 
 fn assert_nothing_left(sandbox: &Sandbox) {
-    assert!(!sandbox.dot_swarm("worktrees/replay").exists());
-    assert!(!sandbox.dot_swarm("worktrees/.new-replay").exists());
+    assert!(!sandbox.worktrees().join("replay").exists());
+    assert!(!sandbox.worktrees().join(".new-replay").exists());
     let known = sandbox.git(&["worktree", "list"]);
     assert!(!known.contains("worktrees/replay"), "{known}");
 }

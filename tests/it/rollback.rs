@@ -256,7 +256,10 @@ fn three_agents_are_stopped_and_go_on_from_what_they_had() {
 fn assert_tidy(sandbox: &Sandbox) {
     sandbox.assert_sound();
     let places = sandbox.git(&["worktree", "list", "--porcelain"]);
-    assert!(!places.contains("/worktrees/w"), "{places}");
+    assert!(
+        !places.contains(&format!("{}/w", sandbox.worktrees().display())),
+        "{places}"
+    );
     assert_eq!(sandbox.git(&["branch", "--list", "agent/*"]), "");
     let dirty = sandbox.git(&["status", "--porcelain", "--", ".", ":!.swarm"]);
     assert_eq!(dirty, "");

@@ -59,7 +59,7 @@ fn sabotaged<'a>(sandbox: &'a Sandbox, sabotage: &str) -> Daemon<'a> {
 /// Whether anything has the file that no checkpoint had: a folder of a worktree, or a commit that
 /// is kept.
 fn is_somewhere(sandbox: &Sandbox) -> bool {
-    let mut open = vec![sandbox.dot_swarm("worktrees")];
+    let mut open = vec![sandbox.worktrees()];
     while let Some(folder) = open.pop() {
         // A worktree that is given back goes meanwhile.
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {

@@ -415,8 +415,12 @@ fn waiting(place: &str) -> String {
 
 fn folders(sandbox: &Sandbox) -> Vec<String> {
     let mut all = vec![];
-    for folder in [".swarm/worktrees", ".git", ".git/worktrees", "."] {
-        let Ok(entries) = fs::read_dir(sandbox.repo().join(folder)) else {
+    for folder in ["worktrees", ".git", ".git/worktrees", "."] {
+        let path = match folder {
+            "worktrees" => sandbox.worktrees(),
+            folder => sandbox.repo().join(folder),
+        };
+        let Ok(entries) = fs::read_dir(path) else {
             continue;
         };
         let name = |entry: io::Result<fs::DirEntry>| entry.unwrap().file_name();
@@ -465,7 +469,7 @@ fn assert_tidy(sandbox: &Sandbox, daemon: &Daemon<'_>, end: &End) {
     assert!(
         !end.worktrees
             .iter()
-            .any(|place| place.contains("/worktrees/w")),
+            .any(|place| place.starts_with(&format!("{}/w", sandbox.worktrees().display()))),
         "{:#?}",
         end.worktrees
     );

@@ -849,7 +849,10 @@ impl<'a> World<'a> {
         self.sandbox
             .git(&["fsck", "--full", "--strict", "--no-dangling"]);
         let places = self.sandbox.git(&["worktree", "list", "--porcelain"]);
-        assert!(!places.contains("/worktrees/w"), "{places}");
+        assert!(
+            !places.contains(&format!("{}/w", self.sandbox.worktrees().display())),
+            "{places}"
+        );
         assert_eq!(self.sandbox.git(&["branch", "--list", "agent/*"]), "");
         self.assert_checkpoints_whole();
     }

@@ -145,7 +145,7 @@ fn a_commit_that_git_has_thrown_away_is_named() {
         }
     }
     fs::remove_dir_all(sandbox.repo().join(".git/worktrees")).ok();
-    fs::remove_dir_all(sandbox.dot_swarm("worktrees")).ok();
+    fs::remove_dir_all(sandbox.worktrees()).ok();
     sandbox.git(&["reflog", "expire", "--expire=now", "--all"]);
     sandbox.git(&["gc", "-q", "--prune=now"]);
     let refused = sandbox.swarm(&["rollback", "begin", "--yes"]);

@@ -33,7 +33,7 @@ fn the_next_idea_builds_on_ignored_files_and_the_verification_worktree_never_has
     sandbox.idea("note where $PWD; test -e build/poison && write b.txt y && say COMPLETE");
     assert_eq!(sandbox.run_until_idle(), 0);
     assert_eq!(places(&sandbox), ["idea-001 w01", "idea-002 w01"]);
-    let own = sandbox.read(".swarm/worktrees/verify/build/own");
+    let own = std::fs::read_to_string(sandbox.worktrees().join("verify/build/own")).unwrap();
     assert!(own.lines().count() >= 2, "{own}");
     sandbox.assert_repository_clean();
     sandbox.swarm(&["clean"]).ok();

@@ -371,7 +371,7 @@ fn an_agents_process_has_the_environment_of_the_contract() {
         line.unwrap_or_else(|| panic!("{name} is not set: {env:#?}"))
             .to_owned()
     };
-    let worktree = sandbox.dot_swarm("worktrees/w01");
+    let worktree = sandbox.worktrees().join("w01");
     assert_eq!(value("SWARM_IDEA_ID"), id);
     assert_eq!(value("SWARM_AGENT"), "ed-001");
     assert_eq!(

@@ -358,12 +358,12 @@ fn check_leftovers(sandbox: &Sandbox) {
     collect(&sandbox.repo().join(".git"), &mut left);
     collect(&sandbox.dot_swarm(""), &mut left);
     assert!(left.is_empty(), "left over: {left:#?}");
-    let worktrees = fs::read_dir(sandbox.dot_swarm("worktrees"));
+    let worktrees = fs::read_dir(sandbox.worktrees());
     let worktrees: Vec<_> = worktrees
         .into_iter()
         .flatten()
         .map(|entry| entry.unwrap().path())
-        .filter(|path| !path.ends_with(".gitignore") && !is_spare(path))
+        .filter(|path| !path.ends_with("owner") && !is_spare(path))
         .collect();
     assert!(worktrees.is_empty(), "{worktrees:?}");
 }

@@ -98,6 +98,7 @@ fn need(verb: &Verb) -> Need {
         Verb::Demo(_)
         | Verb::Attach(_)
         | Verb::Status(_)
+        | Verb::Path(_)
         | Verb::Report(_)
         | Verb::Log(_)
         | Verb::Events(_)

@@ -10,8 +10,8 @@ use clap::{Parser, Subcommand};
 
 use super::commands::{
     agent, attach, checkpoint, checks, clean, completions, config, demo, doctor, events, hooks,
-    idea, init, log, man, mcp, memory, merge, open, pause, provenance, replay, report, rollback,
-    scratch, service, snapshot, start, status, stop, undo, wait,
+    idea, init, log, man, mcp, memory, merge, open, path, pause, provenance, replay, report,
+    rollback, scratch, service, snapshot, start, status, stop, undo, wait,
 };
 use super::error::EXIT_CODES;
 use global::Global;
@@ -67,6 +67,8 @@ pub enum Verb {
     /// Inspect, stop, redirect or message agents.
     #[command(subcommand)]
     Agent(agent::Agent),
+    /// Print the path of the worktree of an idea or agent.
+    Path(path::PathOf),
     /// Start nothing new, and hold agents after their current iteration.
     Pause(pause::Pause),
     /// Resume after a pause.

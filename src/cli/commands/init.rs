@@ -21,7 +21,7 @@ use crate::config::init::write::{check_free, write};
 use crate::daemon::Paths;
 use crate::daemon::checkpoints::retire_all;
 use crate::daemon::preflight::{self, Preflight, Seen};
-use crate::git::{GitError, PathStatus, Repo as GitRepo};
+use crate::git::{GitError, PathStatus, Places, Repo as GitRepo};
 use crate::journal::{SecondNames, StateLock};
 use crate::remove;
 
@@ -98,6 +98,11 @@ pub fn run(args: &Init, context: &mut Context) -> Result<(), CliError> {
         remove::tree_if_there(&paths.state)
             .and_then(|()| remove::file_if_there(&paths.ideas()))
             .map_err(refused)?;
+    }
+    let places = Places::of_environment(None);
+    let folder = repo.settle_folder(&places).map_err(no_place)?;
+    if let Some(note) = folder.note {
+        context.output.note(safe(&note));
     }
     write(&root, &plan).map_err(refused)?;
     if let Some(earlier) = earlier.filter(|_| args.restore) {
@@ -205,6 +210,17 @@ fn no_such_branch(target: &str) -> CliError {
     ))
     .hint(format!("create it: git branch {}", safe(target)))
     .hint("or leave out --target to use the branch that is checked out: swarm init")
+}
+
+fn no_place(error: GitError) -> CliError {
+    match error {
+        GitError::NoPlace { why } => {
+            CliError::refused(format!("no folder for the worktrees of agents: {why}"))
+                .hint("name another folder for it: XDG_STATE_HOME=DIR swarm init")
+                .hint("where .swarm is there already: swarm config set --local worktree.root DIR")
+        }
+        error => refused(error),
+    }
 }
 
 fn refused(error: impl std::error::Error) -> CliError {

@@ -22,6 +22,7 @@ pub mod mcp;
 pub mod memory;
 pub mod merge;
 pub mod open;
+pub mod path;
 pub mod pause;
 pub mod provenance;
 pub mod replay;
@@ -58,6 +59,7 @@ pub fn run(verb: Verb, context: &mut Context) -> Result<(), CliError> {
         Verb::Status(args) => status::run(&args, context),
         Verb::Idea(verb) => idea::run(verb, context),
         Verb::Agent(verb) => agent::run(verb, context),
+        Verb::Path(args) => path::run(&args, context),
         Verb::Pause(args) => pause::pause(args, context),
         Verb::Resume(args) => pause::resume(&args, context),
         Verb::Merge(verb) => merge::run(verb, context),

@@ -256,7 +256,6 @@ mod tests {
             "config.local.json",
             "ideas.jsonl",
             "hooks/x.secret",
-            "worktrees/w/a",
         ] {
             fs::create_dir_all(swarm.join(file).parent().unwrap()).unwrap();
             fs::write(swarm.join(file), "x").unwrap();

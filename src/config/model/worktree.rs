@@ -43,6 +43,13 @@ pub struct Worktree {
     /// many ideas wait for a review, each has a worktree; the others go as soon as they are unused.
     #[schemars(range(max = 1000))]
     pub keep_idle: u32,
+    /// Folder in which swarm makes its own folder for the worktrees, absolute or relative to your
+    /// checkout, but outside of it; it belongs into `config.local.json`. It counts until the first
+    /// worktree is made. Default: `$XDG_STATE_HOME/swarm` or `~/.local/state/swarm` if that is on
+    /// the file system of your checkout, else beside the checkout.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = NOT_BLANK))]
+    pub root: Option<String>,
 }
 
 impl Default for Worktree {
@@ -54,6 +61,7 @@ impl Default for Worktree {
             keep_ignored: KeepIgnored::default(),
             keep_idle: 2,
             env: BTreeMap::new(),
+            root: None,
         }
     }
 }

@@ -89,6 +89,8 @@ pub(super) struct FirstInputs {
     pub(super) host: Option<Host>,
     /// The configuration, and what else must come before anything that depends on it.
     pub(super) commands: Vec<Command>,
+    /// Warnings to raise.
+    pub(super) troubles: Vec<Observation>,
 }
 
 /// The only writer of the state.
@@ -217,6 +219,11 @@ impl Actor {
         for messages in [
             vec![Message::Observation(started)],
             first.map(nobody).collect(),
+            self.first
+                .troubles
+                .drain(..)
+                .map(Message::Observation)
+                .collect(),
             vec![Message::Observation(Observation::RecoveryDone)],
         ] {
             let batch = Batch {

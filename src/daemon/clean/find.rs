@@ -180,7 +180,7 @@ fn repositories(site: &Site<'_>, needs: &Needs, plan: &mut Plan) -> Result<(), D
             }
             Verdict::Over(Some(since)) => since,
             Verdict::Over(None) => modified(&folder.path).map_err(DaemonError::io(
-                "inspect the kept repositories in .swarm/worktrees",
+                "inspect the kept repositories beside the worktrees",
             ))?,
         };
         if !is_old(since, site.now, site.runs_days) {

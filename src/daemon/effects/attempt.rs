@@ -259,7 +259,10 @@ pub(super) fn release(
         tracing::info!(%commit, worktree, "uncommitted work kept under refs/swarm/rescue/");
     }
     let attempt = attempt_name(&effect.branch);
-    let place = || format!(".swarm/worktrees/{}", git::kept_name(&attempt));
+    let place = || {
+        let path = context.paths.worktree(&git::kept_name(&attempt));
+        path.display().to_string()
+    };
     let kept = released.nested.then(place);
     let rescued = rescued(context, effect, branch, released.rescued)?;
     Ok(WorktreeReleased { kept, rescued })

@@ -78,7 +78,7 @@ fn copy_one(context: &DriverContext, name: &str, path: &str) -> Result<(), Refus
         PathStatus::Ignored => {}
         PathStatus::Tracked | PathStatus::Untracked => {
             return Err(Refusal::Here(format!(
-                "`{path}` is not copied into .swarm/worktrees/{name}: the branch there does not \
+                "`{path}` is not copied into the worktree {name}: the branch there does not \
                 ignore it"
             )));
         }
@@ -90,7 +90,7 @@ fn copy_one(context: &DriverContext, name: &str, path: &str) -> Result<(), Refus
     }
     if fs::symlink_metadata(&place).is_ok_and(|there| there.is_dir()) {
         return Err(Refusal::Here(format!(
-            "`{path}` is not copied into .swarm/worktrees/{name}: there is a folder in its place"
+            "`{path}` is not copied into the worktree {name}: there is a folder in its place"
         )));
     }
     let draft = context.paths.state.join(format!("copy-{name}"));
@@ -150,7 +150,7 @@ fn source(context: &DriverContext, path: &str) -> Result<Option<File>, Refusal> 
 fn refuse_parents(error: io::Error, name: &str, path: &str) -> Refusal {
     if error.kind() == io::ErrorKind::NotADirectory {
         return Refusal::Here(format!(
-            "`{path}` is not copied into .swarm/worktrees/{name}: a part of its path there is not \
+            "`{path}` is not copied into the worktree {name}: a part of its path there is not \
             a folder"
         ));
     }

@@ -366,10 +366,14 @@ pub(super) fn finish_resolution(
         }
         Finish::NotStarted => {
             let head = concluded(context, branch, target.as_ref())?;
-            head.ok_or_else(|| Failure::other(format!(
-                "no merge is in progress in .swarm/worktrees/{worktree}; merge the target there, \
-                or retry: swarm merge retry {idea}"
-            )))?
+            head.ok_or_else(|| {
+                let place = context.paths.worktree(worktree);
+                Failure::other(format!(
+                    "no merge is in progress in {}; merge the target there, or retry: swarm merge \
+                    retry {idea}",
+                    place.display()
+                ))
+            })?
         }
     };
     Ok(FinishResolutionOutcome::Finished {

@@ -1,9 +1,10 @@
-//! The paths of all files in a repository: the only place that spells out names below `.swarm/`.
+//! The paths of all files of a repository: the only place that spells out names below `.swarm/`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::domain::ids::RunId;
+use crate::git::worktrees_folder;
 use crate::journal::SecondNames;
 
 /// The paths of one repository.
@@ -20,7 +21,8 @@ pub struct Paths {
     pub private: PathBuf,
     /// `<git common directory>/swarm/runs/`
     pub runs: PathBuf,
-    /// `.swarm/worktrees/`
+    /// The folder of the worktrees, outside of the checkout. Before it is chosen, a path at which
+    /// there is none.
     pub worktrees: PathBuf,
     /// `.swarm/checkpoints/`
     pub checkpoints: PathBuf,
@@ -36,13 +38,16 @@ impl Paths {
         let swarm = root.join(".swarm");
         let state = swarm.join("state");
         let git = git_common_dir(root);
+        let chosen = git
+            .as_deref()
+            .and_then(|git| worktrees_folder(&fs::canonicalize(git).ok()?));
         let private = git.map_or_else(|| state.clone(), |git| git.join("swarm"));
         Self {
+            worktrees: chosen.unwrap_or_else(|| private.join("worktrees")),
             root: root.to_owned(),
             state,
             runs: private.join("runs"),
             private,
-            worktrees: swarm.join("worktrees"),
             checkpoints: swarm.join("checkpoints"),
             inbox: swarm.join("inbox"),
             logs: swarm.join("logs"),

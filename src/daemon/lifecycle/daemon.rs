@@ -44,12 +44,12 @@ use crate::daemon::repair::numbers;
 use crate::daemon::runs::run;
 use crate::domain::command::Command;
 use crate::domain::decide::transfer::refuse_moved;
-use crate::domain::lifecycle::SwarmPhase;
-use crate::domain::observation::Host;
+use crate::domain::lifecycle::{AttemptPhase, SwarmPhase};
+use crate::domain::observation::{Host, Observation};
 use crate::domain::settings::{Mode, Settings};
-use crate::domain::state::{Counters, IdeaStatus, State};
-use crate::git::KeepIgnored;
-use crate::git::Repo;
+use crate::domain::state::{Attempt, Counters, IdeaStatus, State};
+use crate::domain::warning::WarningKind;
+use crate::git::{KeepIgnored, Places, Repo, SettledFolder};
 use crate::process::{self, Alive};
 use crate::view::Rest;
 
@@ -136,14 +136,21 @@ impl Daemon {
         trusted_config::keep(&paths, &repo)?;
         let alive =
             process::hold(&paths.lease()).map_err(DaemonError::io("hold .git/swarm/lease"))?;
-        settle_leftovers(&paths, &repo)?;
+        let folder = settle_leftovers(&paths, &repo, &config, &store.state)?;
+        // Only now it is known where the worktrees lie.
+        let paths = Paths::new(&options.root);
         settings.hooks = hooks::settings(&repo, &config, &store.state)?;
         crash::point("daemon.checkouts-settled");
         let mode = options.mode.unwrap_or(settings.mode);
         let ports = lease_ports(&store.state);
         let first = FirstInputs {
             counters: numbers_taken(&paths, &target, &store.state),
-            host: Some(host(&store.state, &config, &paths.root, ports.as_ref())),
+            host: Some(Host {
+                worktrees: Some(paths.worktrees.display().to_string()),
+                worktrees_new: folder.is_new,
+                ..host(&store.state, &config, &paths.root, ports.as_ref())
+            }),
+            troubles: folder.note.map(changed_folder).into_iter().collect(),
             commands: first_commands(&config, settings, mode),
         };
         let exe =
@@ -289,7 +296,12 @@ fn refuse_foreign(paths: &Paths, state: &State) -> Result<(), DaemonError> {
 
 /// The lock is ours: whatever git of an earlier daemon still runs is an orphan, and what it left
 /// half done is ours to settle.
-fn settle_leftovers(paths: &Paths, repo: &Repo) -> Result<(), DaemonError> {
+fn settle_leftovers(
+    paths: &Paths,
+    repo: &Repo,
+    config: &Config,
+    state: &State,
+) -> Result<SettledFolder, DaemonError> {
     if !repo.wait_for_orphans(ORPHANS)? {
         tracing::warn!(
             "a git command of an earlier daemon is still running; swarm waits for what it locks"
@@ -297,8 +309,38 @@ fn settle_leftovers(paths: &Paths, repo: &Repo) -> Result<(), DaemonError> {
     }
     run::end_vanished(&paths.runs)
         .map_err(DaemonError::io("stop agents whose run directory is gone"))?;
+    let places = Places::of_environment(config.worktree.root.as_deref());
+    let folder = repo.settle_folder(&places)?;
     repo.settle_checkouts()?;
-    Ok(repo.settle_worktrees()?)
+    repo.settle_worktrees()?;
+    restore_worktrees(repo, config, state)?;
+    Ok(folder)
+}
+
+/// Makes the worktrees again that attempts had in a folder that is gone, or that a copy of the
+/// repository does not have. Attempts that have not begun get theirs from the effect that waits.
+fn restore_worktrees(repo: &Repo, config: &Config, state: &State) -> Result<(), DaemonError> {
+    let waits = |attempt: &&Attempt| {
+        matches!(
+            attempt.phase,
+            AttemptPhase::Queued | AttemptPhase::Preparing
+        )
+    };
+    for attempt in state.agents.values().filter(|it| !waits(it)) {
+        let (name, branch) = (&attempt.worktree, &attempt.branch);
+        let keep = settings::keep_ignored(config);
+        if repo.restore_worktree(name, branch, keep)? {
+            tracing::warn!(name, branch, "this worktree was gone and is made again");
+        }
+    }
+    Ok(())
+}
+
+fn changed_folder(message: String) -> Observation {
+    Observation::Trouble {
+        key: WarningKind::WorktreesFolder.only().to_owned(),
+        message,
+    }
 }
 
 /// Processor cores that this process may use.
@@ -316,6 +358,7 @@ fn host(state: &State, config: &Config, root: &Path, ports: Option<&PortBlock>) 
         cores: cores(),
         port_block: ports.map(PortBlock::first),
         environment: Some(check_environment::of_checks(&inherited, config, before)),
+        ..Host::default()
     }
 }
 

@@ -104,8 +104,9 @@ async fn carry_out(
         }
         process::RunEnd::Lost => lost(&dir).await?,
     };
-    let (runs, purpose_of, how) = (context.paths.runs.clone(), purpose.clone(), end.how.clone());
-    let output = match end_diagnosis::diagnose_end(dir.clone(), runs, purpose_of, how).await? {
+    let places = [&context.paths.runs, &context.paths.worktrees].map(Clone::clone);
+    let (purpose_of, how) = (purpose.clone(), end.how.clone());
+    let output = match end_diagnosis::diagnose_end(dir.clone(), places, purpose_of, how).await? {
         EndDiagnosis::Output(output) => output,
         EndDiagnosis::DiskFull => return Err(disk_full(context, &dir, effect).await?.into()),
     };

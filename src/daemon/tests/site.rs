@@ -198,6 +198,7 @@ impl Alive {
                 counters: None,
                 host: None,
                 commands: first,
+                troubles: vec![],
             },
         );
         Self {

@@ -10,9 +10,12 @@ use crate::domain::state::baseline::BaselineFailure;
 use crate::domain::state::provider::{Hold, HoldKind};
 use crate::domain::state::{Idea, MergeEntry, State};
 
-/// Path of a worktree of this name, relative to the repository.
-pub fn worktree_path(name: &str) -> String {
-    format!(".swarm/worktrees/{name}")
+/// Path of a worktree of this name; its name alone before a daemon has said where they lie.
+pub fn worktree_path(state: &State, name: &str) -> String {
+    match &state.swarm.host.worktrees {
+        Some(folder) => format!("{folder}/{name}"),
+        None => name.to_owned(),
+    }
 }
 
 /// The first four names of a list, and the number of the others.
@@ -235,15 +238,16 @@ fn merge_commands(id: &IdeaId) -> [String; 2] {
 
 /// The exact commands to resolve a conflict by hand.
 fn conflict_commands(state: &State, entry: &MergeEntry) -> Vec<String> {
-    let Some(attempt) = state.agents.get(&entry.agent) else {
+    if !state.agents.contains_key(&entry.agent) {
         return vec![];
-    };
-    let (path, idea) = (worktree_path(&attempt.worktree), &entry.idea);
+    }
+    let idea = &entry.idea;
+    let git = format!("git -C \"$(swarm path {idea})\"");
     let by_hand = [
-        format!("git -C {path} status"),
-        format!("git -C {path} mergetool   # or edit the files by hand"),
-        format!("git -C {path} add --all"),
-        format!("git -C {path} commit -m 'Resolve the conflict of {idea}'"),
+        format!("{git} status"),
+        format!("{git} mergetool   # or edit the files by hand"),
+        format!("{git} add --all"),
+        format!("{git} commit -m 'Resolve the conflict of {idea}'"),
         format!("swarm merge resolve {idea}"),
     ];
     let answer = resolver_question(state, entry).map(|_| {

@@ -48,6 +48,7 @@ pub(super) fn started(
     blame::forget_held_ports(plan);
     // Records that are owed are tried again at once.
     plan.clear_warning(WarningKind::Records.only());
+    plan.clear_warning(WarningKind::WorktreesFolder.only());
 }
 
 pub(super) fn recovered(plan: &mut Plan<'_>) {

@@ -275,7 +275,7 @@ impl Effect {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct KeptWorktree {
-    /// Name under `.swarm/worktrees/`.
+    /// Name of its worktree.
     pub worktree: String,
     /// Its branch.
     pub branch: String,

@@ -14,7 +14,7 @@ pub struct PrepareWorktree {
     pub agent: AgentId,
     pub idea: IdeaId,
     pub branch: String,
-    /// Name of its worktree under `.swarm/worktrees/`; that of `from`, unless an older version
+    /// Name of its worktree; that of `from`, unless an older version
     /// asked.
     pub worktree: String,
     /// Branch whose current commit the attempt starts from.

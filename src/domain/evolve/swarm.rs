@@ -30,6 +30,9 @@ pub(super) fn start(state: &mut State, at: Timestamp, started: &DaemonStarted) {
     }
     if let Some(host) = &started.host {
         let before = std::mem::replace(&mut state.swarm.host, host.clone());
+        if host.worktrees_new {
+            state.setups.clear();
+        }
         baseline::change_environment(state, at, before.environment, host.environment.as_ref());
     }
     // Somebody may have moved the target while no daemon ran.

@@ -296,7 +296,7 @@ impl Owed {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UnusedWorktree {
-    /// Name under `.swarm/worktrees/`.
+    /// Name of its worktree.
     pub worktree: String,
     /// Its branch.
     pub branch: String,

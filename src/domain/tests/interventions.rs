@@ -336,7 +336,7 @@ fn every_refusal_says_why_and_what_to_do() {
     cannot approve the work of idea-001: it does not wait for review
         -> swarm merge list
     cannot approve the work of idea-001: it waits for you to resolve its conflict
-        -> resolve and commit it in .swarm/worktrees/w01, then: swarm merge resolve idea-001
+        -> resolve and commit it in "$(swarm path idea-001)", then: swarm merge resolve idea-001
     cannot approve the work of idea-001: its landing has begun
         -> see whether it has landed: swarm log; if no daemon runs: swarm start
     cannot approve the work of idea-001: its merge waits for something else: no branch
@@ -394,7 +394,7 @@ fn every_refusal_says_why_and_what_to_do() {
     cannot reject the work of idea-001: it does not wait for review
         -> swarm merge list
     cannot reject the work of idea-001: it waits for you to resolve its conflict
-        -> resolve and commit it in .swarm/worktrees/w01, then: swarm merge resolve idea-001
+        -> resolve and commit it in "$(swarm path idea-001)", then: swarm merge resolve idea-001
     cannot reject the work of idea-001: its landing has begun
         -> see whether it has landed: swarm log; if no daemon runs: swarm start
     cannot reject the work of idea-001: its merge waits for something else: no branch

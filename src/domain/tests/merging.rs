@@ -241,13 +241,13 @@ fn after_the_last_resolver_try_a_person_is_asked() {
     ");
     let needs = view::needs_you(&s.state);
     assert_snapshot!(needs[0].message, @r"the merge of idea-001 has a conflict in src/a.rs (still in conflict: src/a.rs)");
-    assert_snapshot!(needs[0].commands.join("\n"), @r"
-    git -C .swarm/worktrees/w01 status
-    git -C .swarm/worktrees/w01 mergetool   # or edit the files by hand
-    git -C .swarm/worktrees/w01 add --all
-    git -C .swarm/worktrees/w01 commit -m 'Resolve the conflict of idea-001'
+    assert_snapshot!(needs[0].commands.join("\n"), @r#"
+    git -C "$(swarm path idea-001)" status
+    git -C "$(swarm path idea-001)" mergetool   # or edit the files by hand
+    git -C "$(swarm path idea-001)" add --all
+    git -C "$(swarm path idea-001)" commit -m 'Resolve the conflict of idea-001'
     swarm merge resolve idea-001
-    ");
+    "#);
     assert_eq!(view::rest(&s.state), Rest::NeedsPerson);
 }
 

@@ -262,14 +262,14 @@ fn what_does_not_wait_for_review_says_what_it_waits_for() {
     s.answer("buildMerge", conflicted(ConflictLevel::Complex, &["a.rs"]));
     s.all_goes_well();
     assert_eq!(s.entry(1).phase, MergePhase::Person);
-    assert_snapshot!(s.refused(&approve(None)), @r"
+    assert_snapshot!(s.refused(&approve(None)), @r#"
     NOT_NOW: cannot approve the work of idea-001: it waits for you to resolve its conflict
-    resolve and commit it in .swarm/worktrees/w01, then: swarm merge resolve idea-001
-    ");
-    assert_snapshot!(s.refused(&reject("no")), @r"
+    resolve and commit it in "$(swarm path idea-001)", then: swarm merge resolve idea-001
+    "#);
+    assert_snapshot!(s.refused(&reject("no")), @r#"
     NOT_NOW: cannot reject the work of idea-001: it waits for you to resolve its conflict
-    resolve and commit it in .swarm/worktrees/w01, then: swarm merge resolve idea-001
-    ");
+    resolve and commit it in "$(swarm path idea-001)", then: swarm merge resolve idea-001
+    "#);
     let mut s = in_review();
     s.command(approve(None)).well_until("buildMerge");
     s.answer("buildMerge", conflicted(ConflictLevel::Medium, &["a.rs"]));

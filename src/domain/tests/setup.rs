@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 use crate::domain::command::Command;
 use crate::domain::ids::IdeaId;
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
-use crate::domain::observation::{RunEnd, RunEndKind};
+use crate::domain::observation::{Host, Observation, RunEnd, RunEndKind};
 use crate::domain::outcome::{
     BaselineReady, FailureKind, SealOutcome, TreeSetup, VerifyReady, WorktreePrepared,
 };
@@ -107,6 +107,27 @@ fn a_warm_worktree_with_the_same_inputs_needs_no_setup() {
         );
         assert_eq!(s.pending("setup").is_some(), runs, "{warm} {key}");
         assert_eq!(s.pending("iteration").is_some(), !runs);
+    }
+}
+
+/// As in a copy of the repository, and after somebody removed the folder.
+#[test]
+fn in_a_new_folder_of_worktrees_nothing_is_set_up_and_paths_name_it() {
+    for is_new in [false, true] {
+        let mut s = complete();
+        s.all_goes_well();
+        s.when(Observation::DaemonStarted {
+            version: "1.0.0".into(),
+            counters: None,
+            host: Some(Host {
+                worktrees: Some("/state/swarm/app-1f2e3d4c".into()),
+                worktrees_new: is_new,
+                ..Host::default()
+            }),
+        });
+        assert_eq!(s.state.setups.is_empty(), is_new);
+        let shown = view::agent(&s.state, &agent(1)).unwrap();
+        assert_eq!(shown.worktree, "/state/swarm/app-1f2e3d4c/w01");
     }
 }
 

@@ -32,7 +32,7 @@ type Follow = Result<(), Blocked>;
 impl Repo {
     /// The main work tree, and linked worktrees that are not swarm's.
     pub(crate) fn peoples_checkouts(&self) -> Result<Vec<Worktree>, GitError> {
-        let ours = self.worktrees_dir()?;
+        let ours = self.worktrees_folder();
         let main = Worktree {
             name: "main".into(),
             path: self.root().to_owned(),

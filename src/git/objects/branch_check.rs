@@ -12,7 +12,6 @@ use crate::git::repo::Repo;
 /// Directories with swarm's local state, which must not be committed.
 const PRIVATE: &[&str] = &[
     ".swarm/state",
-    ".swarm/worktrees",
     ".swarm/provenance",
     ".swarm/logs",
 ];

@@ -1,4 +1,4 @@
-//! Lists what under `.swarm/worktrees` holds nobody's work, for `swarm clean`.
+//! Lists what in the folder of the worktrees holds nobody's work, for `swarm clean`.
 //!
 //! Invariant: this file only lists, apart from [`Repo::discard_kept_repositories`]. Deletion goes
 //! through [`Repo::drain_pool`] or first renames the directory into a trash folder.
@@ -12,7 +12,7 @@ use crate::domain::time::Timestamp;
 use crate::git::error::GitError;
 use crate::git::repo::Repo;
 
-/// A directory under `.swarm/worktrees`.
+/// A directory in the folder of the worktrees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Disposable {
     /// Name of the directory.
@@ -34,13 +34,10 @@ impl Repo {
     /// Directories that [`Repo::drain_pool`] would delete.
     pub fn disposable_worktrees(&self) -> Result<Vec<Disposable>, GitError> {
         let mut found = self.spare(".trash-")?;
-        // Listing must not create the directory.
-        if self.worktree_path("").is_dir() {
-            found.extend(self.spare_names()?.into_iter().map(|name| {
-                let path = self.worktree_path(&name);
-                Disposable { name, path }
-            }));
-        }
+        found.extend(self.spare_names()?.into_iter().map(|name| {
+            let path = self.worktree_path(&name);
+            Disposable { name, path }
+        }));
         Ok(found)
     }
 
@@ -76,10 +73,6 @@ impl Repo {
     }
 
     fn spare(&self, prefix: &str) -> Result<Vec<Disposable>, GitError> {
-        // Listing must not create the directory.
-        if !self.worktree_path("").is_dir() {
-            return Ok(Vec::new());
-        }
         let each = self.names_with(prefix)?.into_iter().map(|name| {
             let path = self.worktree_path(&name);
             Disposable { name, path }

@@ -70,7 +70,7 @@ impl Repo {
     /// Worktrees of attempts. Names that start with a dot belong to no agent, nor do `verify` and
     /// `control`.
     pub(crate) fn worktrees_of_agents(&self) -> Result<Vec<Worktree>, GitError> {
-        let ours = self.worktrees_dir()?;
+        let ours = self.worktrees_folder();
         let each = self.registered()?.into_iter();
         let each = each.filter(|one| one.path.parent() == Some(&ours));
         let each = each.map(|one| Worktree {

@@ -65,7 +65,7 @@ impl Repo {
         // Looking a name up repairs an interrupted rename; only then is a registration without a
         // directory stale.
         for name in self.names_with("")? {
-            if !name.starts_with(".trash-") && name != ".gitignore" {
+            if !name.starts_with(".trash-") {
                 self.look_up(&name)?;
             }
         }

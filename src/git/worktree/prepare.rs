@@ -25,7 +25,7 @@ use crate::git::repo::{Head, Repo, read_head};
 /// Arguments of [`Repo::prepare_worktree`].
 #[derive(Debug, Clone)]
 pub struct Prepare {
-    /// Directory under `.swarm/worktrees`: `w01`.
+    /// Its name: `w01`.
     pub name: String,
     /// Branch of this attempt only.
     pub branch: String,
@@ -204,7 +204,7 @@ impl Repo {
     /// nested repositories are kept, so that the idea goes on from its branch.
     fn keep_spoilt(&self, earlier: &Earlier) -> Result<(), GitError> {
         let attempt = attempt_name(&earlier.branch);
-        let path = self.worktrees_dir()?.join(&earlier.worktree);
+        let path = self.worktree_path(&earlier.worktree);
         let all = self.registered()?.into_iter();
         for one in all.filter(|one| one.path == path) {
             if let Ok(Head::Detached(commit)) = read_head(&one.git_dir) {

@@ -1,6 +1,6 @@
 //! Where worktrees lie and how git knows them.
 //!
-//! Invariant: a worktree is a directory in `.swarm/worktrees` and an administrative directory in
+//! Invariant: a worktree is a directory in the folder of the worktrees (`worktrees_folder`) and an administrative directory in
 //! `.git/worktrees` that point to each other. One rename moves a directory; the pointer back is
 //! fixed afterwards, and a lookup repairs it after a kill in between. To delete a worktree, both
 //! parts are renamed into a trash directory. Names that start with a dot are swarm's own:
@@ -29,6 +29,7 @@ use crate::git::exec::lock_files::{self, Lock};
 use crate::git::exec::special_files;
 use crate::git::objects::names::path_of;
 use crate::git::repo::{Head, Repo, read_head};
+use crate::git::worktrees_folder::{self, OWNER};
 use crate::remove;
 
 /// A worktree of swarm whose two halves point to each other.
@@ -46,7 +47,7 @@ pub(crate) struct Registered {
     pub(crate) path: PathBuf,
 }
 
-/// What a name under `.swarm/worktrees` refers to.
+/// What a name in the folder of the worktrees refers to.
 #[derive(Debug)]
 pub(crate) enum Found {
     Nothing,
@@ -114,26 +115,28 @@ impl Worktree {
 }
 
 impl Repo {
-    /// Directory of the worktrees; created on first use.
+    /// Folder of the worktrees, to make or remove something in it. Made again if it is gone.
     pub(crate) fn worktrees_dir(&self) -> Result<PathBuf, GitError> {
-        let dir = self.root().join(".swarm").join("worktrees");
-        let ignore = dir.join(".gitignore");
-        if !ignore.exists() {
-            fs::create_dir_all(&dir).at("make", &dir)?;
-            // Hides the worktrees from the person's `git status` and `git add`.
-            fs::write(&ignore, "*\n").at("write", &ignore)?;
+        let dir = self.worktrees_folder();
+        if !dir.join(OWNER).exists() {
+            if worktrees_folder::read(self.common_dir()).is_none() {
+                return Err(GitError::NoPlace {
+                    why: "the first `swarm start` chooses it".into(),
+                });
+            }
+            worktrees_folder::make(&dir, self.common_dir())?;
         }
         Ok(dir)
     }
 
     /// Path of the worktree of this name, whether or not it exists.
     pub fn worktree_path(&self, name: &str) -> PathBuf {
-        self.root().join(".swarm").join("worktrees").join(name)
+        self.worktrees_folder().join(name)
     }
 
     /// Looks a name up, and repairs what a kill between two steps left.
     pub(crate) fn look_up(&self, name: &str) -> Result<Found, GitError> {
-        let path = self.worktrees_dir()?.join(name);
+        let path = self.worktree_path(name);
         let Ok(meta) = fs::symlink_metadata(&path) else {
             return Ok(Found::Nothing);
         };
@@ -229,7 +232,7 @@ impl Repo {
 
     /// Moves whatever is at `name`, with its registration, to the trash and deletes it.
     pub(crate) fn discard_directory(&self, name: &str) -> Result<(), GitError> {
-        let path = self.worktrees_dir()?.join(name);
+        let path = self.worktree_path(name);
         let git_dir = self.git_dir_of(&path)?;
         let trash = self.new_trash()?;
         if fs::symlink_metadata(&path).is_ok() {
@@ -244,7 +247,7 @@ impl Repo {
 
     /// Discards swarm's registrations without a directory. Must not run while a worktree is moved.
     pub(crate) fn discard_stale_registrations(&self) -> Result<(), GitError> {
-        let ours = self.worktrees_dir()?;
+        let ours = self.worktrees_folder();
         for one in self.registered()? {
             if one.path.parent() == Some(&ours) && fs::symlink_metadata(&one.path).is_err() {
                 let trash = self.new_trash()?;
@@ -286,14 +289,33 @@ impl Repo {
         Ok(any)
     }
 
-    /// Names under `.swarm/worktrees` that start with `prefix`, sorted.
+    /// Discards the registrations of another repository's worktrees, which a copy of it has: there,
+    /// they would hold branches that nobody has checked out.
+    pub(crate) fn discard_copied_registrations(&self) -> Result<(), GitError> {
+        for one in self.registered()? {
+            let folder = one.path.parent();
+            if folder.is_some_and(|it| worktrees_folder::is_of_another(it, self.common_dir())) {
+                let trash = self.new_trash()?;
+                discard_registration(&one.git_dir, &trash)?;
+                remove_tree(&trash)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Names in the folder of the worktrees that start with `prefix`, sorted.
     pub(crate) fn names_with(&self, prefix: &str) -> Result<Vec<String>, GitError> {
-        let dir = self.worktrees_dir()?;
-        let entries = fs::read_dir(&dir).at("read", &dir)?;
+        let dir = self.worktrees_folder();
+        let entries = match fs::read_dir(&dir) {
+            Ok(entries) => entries,
+            Err(error) if is_missing(&error) => return Ok(Vec::new()),
+            Err(error) => return Err(GitError::io("read", &dir, error)),
+        };
         let names = entries
             .flatten()
             .filter_map(|entry| entry.file_name().into_string().ok());
-        let mut names: Vec<String> = names.filter(|name| name.starts_with(prefix)).collect();
+        let names = names.filter(|name| name.starts_with(prefix) && name != OWNER);
+        let mut names: Vec<String> = names.collect();
         names.sort();
         Ok(names)
     }
@@ -306,6 +328,10 @@ impl Repo {
             .at("make a directory in", &dir)?;
         Ok(made.keep())
     }
+}
+
+fn is_missing(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 fn unregistered(path: &Path) -> Result<Found, GitError> {

@@ -43,6 +43,6 @@ impl Repo {
                 self.discard_directory(name)?;
             }
         }
-        self.discard_registrations_of(&self.worktrees_dir()?.join(REPLAY))
+        self.discard_registrations_of(&self.worktree_path(REPLAY))
     }
 }

@@ -177,7 +177,7 @@ pub fn idea_detail(state: &State, id: &IdeaId) -> Option<IdeaDetail> {
             .map(|kept| kept.worktree.worktree.as_str())
             // After a redirect only the work is kept; another idea has the worktree.
             .filter(|worktree| !worktree.is_empty())
-            .map(worktree_path),
+            .map(|worktree| worktree_path(state, worktree)),
         merge: state.entry(id).map(|entry| merge(state, entry)),
         needs_you: {
             let about = |need: &NeedsYou| need.idea_id.as_ref() == Some(id);

@@ -202,7 +202,7 @@ impl Stopped {
                 format!("iteration {}, under way for {age}", attempt.iteration)
             }),
             phase: attempt.phase,
-            worktree: worktree_path(&attempt.worktree),
+            worktree: worktree_path(state, &attempt.worktree),
             is_autopilot: state.mode() == Mode::Autopilot,
         })
     }
@@ -302,7 +302,10 @@ async fn ask_redirect(call: &Call) -> Result<Dialog, WebError> {
     let id = call.agent()?;
     let found = call.read(|state| {
         let attempt = state.agents.get(&id)?;
-        let place = (attempt.idea.clone(), worktree_path(&attempt.worktree));
+        let place = (
+            attempt.idea.clone(),
+            worktree_path(state, &attempt.worktree),
+        );
         Some((place, candidates(state, &id)))
     });
     let Some(((own, worktree), candidates)) = found else {

@@ -111,7 +111,8 @@ pub fn is_spare(place: &Path) -> bool {
     let name = place.file_name().and_then(|name| name.to_str());
     let ours = place
         .parent()
-        .is_some_and(|folder| folder.ends_with(".swarm/worktrees"));
+        .and_then(Path::parent)
+        .is_some_and(|parent| parent.ends_with(".local/state/swarm"));
     let of_checks = |name: &str| name == "verify" || name == "control";
     ours && name.is_some_and(|name| of_checks(name) || name.starts_with(".pool-w"))
 }

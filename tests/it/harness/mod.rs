@@ -135,6 +135,17 @@ impl Sandbox {
         self.repo().join(".git/swarm").join(name)
     }
 
+    /// The folder of the worktrees.
+    pub fn worktrees(&self) -> PathBuf {
+        let path = fs::read_to_string(self.repo().join(".git/swarm/worktrees"));
+        PathBuf::from(path.unwrap().trim_end())
+    }
+
+    /// What `swarm path` says.
+    pub fn path_of(&self, id: &str) -> PathBuf {
+        self.swarm(&["path", id]).ok().trim_end().into()
+    }
+
     /// Removes the state and the second names of its log: nothing is left of it.
     pub fn lose_state(&self) {
         fs::remove_dir_all(self.dot_swarm("state")).unwrap();

@@ -87,10 +87,13 @@ pub fn run(args: &Demo, context: &mut Context) -> Result<(), CliError> {
         .prefix("swarm-demo-")
         .tempdir()
         .map_err(|error| CliError::io("make a temporary folder", &error))?;
-    let played = play(args, folder.path(), interrupts, context);
-    ending::end_runs(&Paths::new(folder.path()).runs);
+    // The worktrees lie beside it, in the temporary folder.
+    let root = folder.path().join("bakery");
+    let played = play(args, &root, interrupts, context);
+    ending::end_runs(&Paths::new(&root).runs);
     let kept = if args.keep {
-        Some(folder.keep())
+        drop(folder.keep());
+        Some(root)
     } else {
         ending::remove_folder(folder)?;
         None

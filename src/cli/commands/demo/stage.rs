@@ -87,6 +87,7 @@ fn set_up(root: &Path, agents: u16, pace: Pace) -> Result<(), CliError> {
         "checks": { "canary": "off" },
         // Nobody waits for a demo that was interrupted.
         "shutdown": { "graceSeconds": 1 },
+        "worktree": { "root": ".." },
     });
     fs::write(root.join(".swarm/config.local.json"), local.to_string())
         .map_err(|error| CliError::io("write the demo's configuration", &error))

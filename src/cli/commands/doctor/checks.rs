@@ -218,7 +218,9 @@ fn disk_space(repo: &Repo) -> Check {
         Ok(status) => status,
         Err(errno) => return Check::warn("disk", format!("free space unknown: {errno}")),
     };
-    let free = free_bytes(&status);
+    // The worktrees may lie on another file system.
+    let worktrees = statvfs(&repo.paths().worktrees).map_or(u64::MAX, |it| free_bytes(&it));
+    let free = free_bytes(&status).min(worktrees);
     let mib = free / (1024 * 1024);
     let message = match mib / 1024 {
         0 => format!("{mib} MiB free"),

@@ -21,8 +21,8 @@ const LONG_NUMBER: usize = 8;
 
 /// Folders whose content has random names.
 const TEMPORARY: &[&str] = &["/tmp/", "/var/tmp/", "/var/folders/", "/dev/shm/"];
-/// Folders of swarm with a folder for each worktree or run.
-const OF_SWARM: &[&str] = &["/.swarm/worktrees/", "/swarm/runs/"];
+/// Folder of swarm with a folder for each run.
+const RUNS: &str = "/swarm/runs/";
 const UNITS: &[&str] = &[
     "ns", "us", "µs", "μs", "ms", "s", "sec", "secs", "second", "seconds", "m", "min", "mins",
     "minute", "minutes", "h", "hour", "hours",
@@ -134,13 +134,12 @@ fn fold_word(word: &str, before: &Before, after: &str) -> String {
 
 /// A path to a temporary folder or one of swarm's. Other paths are the same each time.
 fn fold_path(word: &str) -> Option<String> {
-    for place in OF_SWARM {
-        if let Some(at) = word.find(place) {
-            let start = word.find('/').unwrap_or(at);
-            let below = &word[at + place.len()..];
-            let rest = below.find('/').map_or("", |slash| &below[slash..]);
-            return Some(format!("{}<swarm>{}", &word[..start], fold_ids(rest)));
-        }
+    let run = word.find(RUNS).map(|at| at + RUNS.len());
+    if let Some(name) = run.or_else(|| worktree_name(word)) {
+        let start = word.find('/').unwrap_or(name);
+        let below = &word[name..];
+        let rest = below.find('/').map_or("", |slash| &below[slash..]);
+        return Some(format!("{}<swarm>{}", &word[..start], fold_ids(rest)));
     }
     let found = TEMPORARY.iter().filter_map(|place| word.find(place));
     let at = found.min()?;
@@ -155,6 +154,32 @@ fn fold_path(word: &str) -> Option<String> {
     let folders = below.matches('/').count();
     let name = if folders > 1 { name } else { "" };
     Some(format!("{}<tmp>/{}", &word[..start], fold_ids(name)))
+}
+
+/// Where the name of a worktree begins in a path: after a folder whose name ends with eight hex
+/// digits.
+fn worktree_name(word: &str) -> Option<usize> {
+    let is_folder = |name: &str| {
+        let id = name.rsplit_once('-').map(|(_, id)| id);
+        id.is_some_and(|id| id.len() == 8 && id.bytes().all(|it| it.is_ascii_hexdigit()))
+    };
+    let is_worktree = |name: &str| {
+        let name = name.trim_end_matches([':', ',', '.', ')', '"', '\'']);
+        let number = name.strip_prefix('w').unwrap_or_default();
+        let numbered = !number.is_empty() && number.bytes().all(|it| it.is_ascii_digit());
+        numbered || ["verify", "control", "replay"].contains(&name)
+    };
+    let slashes = word.match_indices('/').map(|(at, _)| at + 1);
+    let mut before = 0;
+    for at in slashes {
+        let (folder, below) = (&word[before..at - 1], &word[at..]);
+        let name = below.split('/').next().unwrap_or_default();
+        if is_folder(folder) && is_worktree(name) {
+            return Some(at);
+        }
+        before = at;
+    }
+    None
 }
 
 /// `12:03:38`, `12:03:38.123Z`, `2026-11-23`, `2026-11-23T12:03:38+01:00`
@@ -303,8 +328,16 @@ mod tests {
             "at file:///var/folders/zz/T/two/a.js:3",
         );
         same(
-            "/home/me/app/.swarm/worktrees/idea-001-a1/src/a.rs:3",
-            "/home/me/app/.swarm/worktrees/w02/src/a.rs:3",
+            "/home/me/.local/state/swarm/app-1f2e3d4c/w01/src/a.rs:3",
+            "/home/me/.local/state/swarm/app-1f2e3d4c/verify/src/a.rs:3",
+        );
+        same(
+            "cd /home/me/.app-swarm-1f2e3d4c/w01: no",
+            "cd /home/me/.app-swarm-1f2e3d4c/w12: no",
+        );
+        different(
+            "/home/me/app-1f2e3d4c/what/a.rs:3",
+            "/home/me/app-1f2e3d4c/where/a.rs:3",
         );
         different("/tmp/a/b/one.txt is missing", "/tmp/a/b/two.txt is missing");
         different(
@@ -313,8 +346,8 @@ mod tests {
         );
         different("/home/me/app/one.py fails", "/home/me/app/two.py fails");
         different(
-            "/x/.swarm/worktrees/w01/one.py fails",
-            "/x/.swarm/worktrees/w01/two.py fails",
+            "/x/app-1f2e3d4c/w01/one.py fails",
+            "/x/app-1f2e3d4c/w01/two.py fails",
         );
     }
 

@@ -77,15 +77,15 @@ fn says(output: &str, any: &[&str]) -> bool {
     any.iter().any(|words| output.contains(words))
 }
 
-/// Diagnoses the run in `dir`, a directory below `runs`, that ended with `how`.
+/// Diagnoses the run in `dir` that ended with `how`. It may have filled the disks of `places`.
 pub(crate) async fn diagnose_end(
     dir: RunDir,
-    runs: PathBuf,
+    places: [PathBuf; 2],
     purpose: Purpose,
     how: RunEndKind,
 ) -> Result<EndDiagnosis, JoinError> {
     spawn_blocking(move || {
-        if is_from_full_disk(&how, &runs) {
+        if places.iter().any(|place| is_from_full_disk(&how, place)) {
             return EndDiagnosis::DiskFull;
         }
         let only = |last_words| FailedOutput {
@@ -265,7 +265,9 @@ mod tests {
 
     async fn diagnose(dir: &RunDir, how: RunEndKind) -> EndDiagnosis {
         let runs = dir.path().parent().unwrap().to_owned();
-        diagnose_end(dir.clone(), runs, hook(), how).await.unwrap()
+        diagnose_end(dir.clone(), [runs.clone(), runs], hook(), how)
+            .await
+            .unwrap()
     }
 
     /// The only blocking thread is occupied, which stands for a slow disk.

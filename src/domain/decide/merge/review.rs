@@ -5,7 +5,6 @@
 //! target; a new commit of the branch waits for review again.
 
 use super::commands::entry_of;
-use crate::domain::attention::worktree_path;
 use crate::domain::decide::attempt::outcomes::ask_end;
 use crate::domain::decide::decision::Plan;
 use crate::domain::decide::ideas::check_length;
@@ -155,16 +154,12 @@ pub(crate) fn start_over(plan: &mut Plan<'_>, entry: &MergeEntry) -> Result<(), 
 fn not_in_review(state: &State, entry: &MergeEntry, verb: &str) -> Rejection {
     let id = &entry.idea;
     let (why, instead) = match (entry.phase, &entry.waits) {
-        (MergePhase::Person, _) => {
-            let attempt = state.agents.get(&entry.agent);
-            let place = attempt.map_or_else(String::new, |attempt| {
-                format!(" in {}", worktree_path(&attempt.worktree))
-            });
-            (
-                "it waits for you to resolve its conflict".to_owned(),
-                format!("resolve and commit it{place}, then: swarm merge resolve {id}"),
-            )
-        }
+        (MergePhase::Person, _) => (
+            "it waits for you to resolve its conflict".to_owned(),
+            format!(
+                "resolve and commit it in \"$(swarm path {id})\", then: swarm merge resolve {id}"
+            ),
+        ),
         (MergePhase::Resolver, _) => (
             "an agent is resolving its conflict".to_owned(),
             "see when that is done: swarm merge list".to_owned(),

@@ -115,7 +115,7 @@ pub struct Attempt {
     pub profile: ProfileName,
     /// Branch of this attempt only.
     pub branch: String,
-    /// Name under `.swarm/worktrees/`.
+    /// Name of its worktree.
     pub worktree: String,
     /// Phase of the attempt.
     pub phase: AttemptPhase,
@@ -348,7 +348,7 @@ pub struct EndedAttempt {
     pub profile: ProfileName,
     /// Its branch.
     pub branch: String,
-    /// Name under `.swarm/worktrees/`.
+    /// Name of its worktree.
     pub worktree: String,
     /// How it ended.
     pub end: AttemptEnd,
