@@ -17,6 +17,7 @@ use nix::unistd::{AccessFlags, access};
 
 use super::error::{At, GitError};
 use super::objects::names::shown;
+use super::worktree::registry::is_missing;
 use crate::{crash, remove};
 
 /// Name of the file that says whose folder it is.
@@ -60,6 +61,13 @@ pub struct SettledFolder {
     pub is_new: bool,
     /// What a person should know: the repository is a copy, it was moved, the folder was gone.
     pub note: Option<String>,
+}
+
+impl SettledFolder {
+    const NEW: Self = Self {
+        is_new: true,
+        note: None,
+    };
 }
 
 /// Whose the folder is that was written down.
@@ -156,11 +164,15 @@ pub(crate) fn settle(
         is_new,
         note: Some(note),
     };
-    let new = SettledFolder {
-        is_new: true,
-        note: None,
-    };
-    match standing(common)? {
+    let new = SettledFolder::NEW;
+    let standing = standing(common)?;
+    if let Standing::Gone(folder) = &standing
+        && let Some(moved) = moved_along(folder, root, common, places)
+    {
+        let note = follow(folder, &moved, common)?;
+        return Ok((moved, said(note, false)));
+    }
+    match standing {
         Standing::Unchosen => Ok((choose(root, common, places)?, new)),
         Standing::Ours(folder) | Standing::Gone(folder)
             if is_unused(&folder) && !is_wanted(&folder, root, places) =>
@@ -192,8 +204,11 @@ pub(crate) fn settle(
             Ok((folder, said(note, true)))
         }
         Standing::Gone(folder) => {
-            make(&folder, common)?;
-            Ok((fs::canonicalize(&folder).at("resolve", &folder)?, new))
+            let made = make(&folder, common)
+                .and_then(|()| fs::canonicalize(&folder).at("resolve", &folder));
+            // Its place may be gone too, as a home folder that was renamed.
+            let folder = made.or_else(|_| choose(root, common, places))?;
+            Ok((folder, new))
         }
         Standing::Foreign(path) => Err(taken(path)),
     }
@@ -217,10 +232,12 @@ fn claim(folder: &Path, common: &Path) -> Result<(), GitError> {
 }
 
 fn taken(path: PathBuf) -> GitError {
-    GitError::PathTaken {
-        path,
-        why: "it is not a folder that swarm made for worktrees: it has no file `owner`".into(),
-    }
+    let why = if path.is_symlink() {
+        "it is a symbolic link; swarm makes worktrees only in a folder of its own".into()
+    } else {
+        "it is not a folder that swarm made for worktrees: it has no file `owner`".into()
+    };
+    GitError::PathTaken { path, why }
 }
 
 fn standing(common: &Path) -> Result<Standing, GitError> {
@@ -228,7 +245,7 @@ fn standing(common: &Path) -> Result<Standing, GitError> {
         return Ok(Standing::Unchosen);
     };
     match fs::symlink_metadata(&folder) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Standing::Gone(folder)),
+        Err(error) if is_missing(&error) => return Ok(Standing::Gone(folder)),
         Err(error) => return Err(GitError::io("inspect", &folder, error)),
         Ok(meta) if !meta.is_dir() => return Ok(Standing::Foreign(folder)),
         Ok(_) => {}
@@ -307,13 +324,39 @@ fn choose(root: &Path, common: &Path, places: &Places) -> Result<PathBuf, GitErr
         )));
     }
     let folder = parent.join(name);
+    write_down(&folder, common)?;
+    make(&folder, common)?;
+    Ok(folder)
+}
+
+fn write_down(folder: &Path, common: &Path) -> Result<(), GitError> {
     let (own, file) = (common.join("swarm"), common.join("swarm/worktrees"));
     fs::create_dir_all(&own).at("make", &own)?;
     let text = [folder.as_os_str().as_bytes(), b"\n"].concat();
     replace(&own.join("worktrees.new"), &file, &text).at("write", &file)?;
     crash::point("git.worktrees.written");
-    make(&folder, common)?;
-    Ok(folder)
+    Ok(())
+}
+
+/// Goes on in the folder where it is now, and says so.
+fn follow(folder: &Path, moved: &Path, common: &Path) -> Result<String, GitError> {
+    write_down(moved, common)?;
+    claim(moved, common)?;
+    Ok(format!(
+        "the worktrees were in {} before; they go on in {}",
+        shown(folder),
+        shown(moved)
+    ))
+}
+
+/// Where a folder is that was moved together with the repository, as with the home folder that
+/// both lie in: at the place that would be chosen now, and no living repository has it.
+fn moved_along(folder: &Path, root: &Path, common: &Path, places: &Places) -> Option<PathBuf> {
+    let device = |path: &Path| fs::metadata(path).map(|meta| meta.dev());
+    let (parent, _) = wanted(root, places, 0, &device).ok()?;
+    let there = fs::canonicalize(parent.join(folder.file_name()?)).ok()?;
+    let (owner, own) = (Owner::read(&there)?, Owner::of(common).ok()?);
+    (owner.is_same(&own) || !owner.common.exists()).then_some(there)
 }
 
 /// The parent and the name of a new folder.

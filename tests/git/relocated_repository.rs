@@ -35,9 +35,54 @@ fn worktrees_of_a_renamed_repository_are_its_own_with_what_lies_in_them() {
     fixture.check();
 }
 
+/// The fixture's repository and its worktrees after the folder that has both was renamed, as the
+/// home folder of a person.
+fn moved_together() -> Fixture {
+    let mut fixture = Fixture::new();
+    for number in 1..=2 {
+        write(&fixture.prepare(number).path, "half", "of the work\n");
+    }
+    let elsewhere = fixture.dir.path().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    for name in ["repo", "worktrees"] {
+        fs::rename(fixture.dir.path().join(name), elsewhere.join(name)).unwrap();
+    }
+    let settings = settings(fixture.dir.path());
+    fixture.repo = Repo::open_with(&elsewhere.join("repo"), settings).unwrap();
+    let settled = fixture.repo.settle_folder(&places(&elsewhere)).unwrap();
+    assert!(!settled.is_new && settled.note.unwrap().contains("were in"));
+    fixture
+}
+
+#[test]
+fn worktrees_that_moved_together_with_their_repository_are_its_own() {
+    let fixture = moved_together();
+    for number in 1..=2 {
+        let path = fixture.prepare(number).path;
+        assert_eq!(read(&path, "half"), "of the work\n");
+        assert_eq!(git(&path, &["status", "--porcelain"]), "?? half");
+    }
+    fixture.check();
+}
+
+#[test]
+fn where_the_place_of_the_folder_is_gone_too_another_is_chosen() {
+    let mut fixture = Fixture::new();
+    let elsewhere = fixture.dir.path().join("elsewhere");
+    fs::rename(fixture.root(), &elsewhere).unwrap();
+    fs::remove_dir_all(fixture.dir.path().join("worktrees")).unwrap();
+    // Nothing can be made where it was.
+    write(fixture.dir.path(), "worktrees", "a file");
+    let other = places(&fixture.dir.path().join("other"));
+    fixture.repo = Repo::open_with(&elsewhere, settings(fixture.dir.path())).unwrap();
+    assert!(fixture.repo.settle_folder(&other).unwrap().is_new);
+    assert!(fixture.prepare(1).path.starts_with(other.root.unwrap()));
+    fixture.check();
+}
+
 #[test]
 fn a_worktree_that_names_anothers_registration_does_not_get_it() {
-    let fixture = moved();
+    let fixture = moved_together();
     let [one, two] = [1, 2].map(|number| fixture.repo.worktree_path(&name(number)));
     fs::copy(two.join(".git"), one.join(".git")).unwrap();
     let refused = fixture.repo.prepare_worktree(&fixture.want(1));

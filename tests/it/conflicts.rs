@@ -285,8 +285,8 @@ fn settle_by_hand(sandbox: &Sandbox, need: &Value, file: &str, content: Option<&
     );
     for line in commands {
         if line.contains("mergetool") {
-            let worktree = line.split(' ').nth(2).unwrap();
-            let path = sandbox.repo().join(worktree).join(file);
+            let id = need["ideaId"].as_str().unwrap();
+            let path = sandbox.path_of(id).join(file);
             match content {
                 Some(content) => fs::write(path, content).unwrap(),
                 None => fs::remove_file(path).unwrap(),

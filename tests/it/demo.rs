@@ -29,7 +29,8 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
 fn repository_below(folder: &Path) -> PathBuf {
     let mut open = entries(folder);
     while let Some(path) = open.pop() {
-        if path.join(".swarm").is_dir() {
+        // In a worktree, `.git` is a file.
+        if path.join(".git").is_dir() {
             return path;
         }
         if path.is_dir() {
@@ -73,7 +74,7 @@ fn the_demo_shows_a_refused_check_a_conflict_and_a_recovery() {
     let mut check = sandbox.command("./check.sh");
     sandbox.run(check.current_dir(&kept), b"", MINUTE).ok();
     assert_eq!(sandbox.git_in(&kept, &["branch", "--list", "agent/*"]), "");
-    fs::remove_dir_all(kept).unwrap();
+    fs::remove_dir_all(kept.parent().unwrap()).unwrap();
 }
 
 /// Each moment is told when it happens.

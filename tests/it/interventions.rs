@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use swarm::crash;
 
 use crate::harness::{Daemon, PATIENCE, Sandbox};
-use crate::merging::{one_after_the_other, strings};
+use crate::merging::one_after_the_other;
 
 /// The agent leaves a commit and an uncommitted file, and is held; tried again it must find both.
 const HALF: &str = "if attempt 1; then write a.txt x; commit; write left.txt y; hold it; fi; \
@@ -410,13 +410,8 @@ fn a_conflict_that_a_person_settled_is_concluded_once() {
     let change =
         "sed 's/^three$/three changed/' lines.txt >new && mv new lines.txt; commit; say COMPLETE";
     let (daemon, _, id) = one_after_the_other(&sandbox, "git rm -q lines.txt", change);
-    let need = sandbox.wait_needs_you("conflict");
-    let worktree = strings(&need["commands"])[0]
-        .split(' ')
-        .nth(2)
-        .unwrap()
-        .to_owned();
-    let worktree = sandbox.repo().join(worktree);
+    sandbox.wait_needs_you("conflict");
+    let worktree = sandbox.path_of(&id);
     fs::write(worktree.join("lines.txt"), "three changed\n").unwrap();
     sandbox.git_in(&worktree, &["add", "--all"]);
     sandbox.git_in(&worktree, &["commit", "--no-edit", "-q"]);

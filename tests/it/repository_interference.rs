@@ -177,7 +177,7 @@ fn a_link_in_place_of_a_folder_that_swarm_writes_is_refused_and_nothing_behind_i
         fs::create_dir_all(other.join(name)).unwrap();
         fs::write(other.join(name).join("precious"), "x").unwrap();
     }
-    for folder in ["state", "worktrees", "checkpoints", "logs", "inbox"] {
+    for folder in ["state", "checkpoints", "logs", "inbox"] {
         let (ours, aside) = (sandbox.dot_swarm(folder), sandbox.path("aside"));
         let was_there = fs::rename(&ours, &aside).is_ok();
         std::os::unix::fs::symlink(&other, &ours).unwrap();
@@ -195,6 +195,14 @@ fn a_link_in_place_of_a_folder_that_swarm_writes_is_refused_and_nothing_behind_i
             fs::rename(&aside, &ours).unwrap();
         }
     }
+    let (worktrees, aside) = (sandbox.worktrees(), sandbox.path("aside"));
+    fs::rename(&worktrees, &aside).unwrap();
+    std::os::unix::fs::symlink(&other, &worktrees).unwrap();
+    let started = sandbox.swarm(&["start", "--until-idle"]);
+    started.refused(1, &["symbolic link", worktrees.to_str().unwrap()]);
+    sandbox.swarm(&["clean"]).ok();
+    fs::remove_file(&worktrees).unwrap();
+    fs::rename(&aside, &worktrees).unwrap();
     for name in ["r0001-ed-001-i1", "ed-001-idea-001", ".trash-old"] {
         let precious = fs::read_to_string(other.join(name).join("precious"));
         assert_eq!(precious.unwrap(), "x", "{name}");

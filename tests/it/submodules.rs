@@ -52,7 +52,7 @@ fn a_submodule_that_a_person_moves_stays_moved_and_work_inside_it_is_kept() {
     );
     assert_eq!(sandbox.run_until_idle(), 0);
     assert_eq!(sandbox.idea_status(&second), "done");
-    let kept = sandbox.dot_swarm(&format!("worktrees/.kept-ed-002-{second}"));
+    let kept = sandbox.worktrees().join(format!(".kept-ed-002-{second}"));
     assert_eq!(
         fs::read_to_string(kept.join("lib/new")).unwrap().trim(),
         "x"

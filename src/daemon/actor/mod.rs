@@ -34,9 +34,9 @@ use crate::domain::event::{EffectRequested, Event, Mark};
 use crate::domain::evolve::evolve;
 use crate::domain::ids::EffectId;
 use crate::domain::lifecycle::SwarmPhase;
-use crate::domain::observation::{Host, Observation};
+use crate::domain::observation::Observation;
 use crate::domain::request::Request;
-use crate::domain::state::{Counters, State};
+use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use drivers::Drivers;
 use timer::{until, until_deadline};
@@ -81,12 +81,10 @@ pub(super) enum Ended {
 }
 
 /// What a start decides on before anything else.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct FirstInputs {
-    /// Higher counters than the log's, where names on disk or in git have higher numbers.
-    pub(super) counters: Option<Counters>,
-    /// What checks find on this machine.
-    pub(super) host: Option<Host>,
+    /// `DaemonStarted`.
+    pub(super) started: Observation,
     /// The configuration, and what else must come before anything that depends on it.
     pub(super) commands: Vec<Command>,
     /// Warnings to raise.
@@ -209,21 +207,15 @@ impl Actor {
     /// Decides the events of a start. The configuration comes before anything that depends on it.
     fn begin(&mut self) {
         self.begun = true;
-        let started = Observation::DaemonStarted {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            counters: self.first.counters,
-            host: self.first.host.clone(),
-        };
+        let started = self.first.started.clone();
+        let troubles = self.first.troubles.drain(..).map(Message::Observation);
+        let troubles = troubles.collect();
         let first = self.first.commands.clone().into_iter();
         let nobody = |command: Command| Message::Request(command.into(), oneshot::channel().0);
         for messages in [
             vec![Message::Observation(started)],
             first.map(nobody).collect(),
-            self.first
-                .troubles
-                .drain(..)
-                .map(Message::Observation)
-                .collect(),
+            troubles,
             vec![Message::Observation(Observation::RecoveryDone)],
         ] {
             let batch = Batch {

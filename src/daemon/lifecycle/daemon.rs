@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::num::NonZero;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 
@@ -143,13 +143,9 @@ impl Daemon {
         crash::point("daemon.checkouts-settled");
         let mode = options.mode.unwrap_or(settings.mode);
         let ports = lease_ports(&store.state);
+        let host = host(&store.state, &config, &paths, &folder, ports.as_ref());
         let first = FirstInputs {
-            counters: numbers_taken(&paths, &target, &store.state),
-            host: Some(Host {
-                worktrees: Some(paths.worktrees.display().to_string()),
-                worktrees_new: folder.is_new,
-                ..host(&store.state, &config, &paths.root, ports.as_ref())
-            }),
+            started: started(&paths, &target, &store.state, host),
             troubles: folder.note.map(changed_folder).into_iter().collect(),
             commands: first_commands(&config, settings, mode),
         };
@@ -158,10 +154,7 @@ impl Daemon {
         let (handle, inbox, seq) = open_channels(&store.state);
         let context = Arc::new(DriverContext::new(paths, repo, exe, config).with_ports(ports));
         // Nothing before this point could be left half done by a signal.
-        let signals = signals::receive_signals().unwrap_or_else(|error| {
-            tracing::error!(%error, "signals cannot be received; stop the daemon with: swarm stop");
-            mpsc::unbounded_channel().1
-        });
+        let signals = receive_signals();
         Ok(Self {
             options,
             loader,
@@ -279,6 +272,21 @@ fn clean_end(notes: &Notes, handle: &Handle) -> End {
     }
 }
 
+fn started(paths: &Paths, target: &str, state: &State, host: Host) -> Observation {
+    Observation::DaemonStarted {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        counters: numbers_taken(paths, target, state),
+        host: Some(host),
+    }
+}
+
+fn receive_signals() -> mpsc::UnboundedReceiver<Request> {
+    signals::receive_signals().unwrap_or_else(|error| {
+        tracing::error!(%error, "signals cannot be received; stop the daemon with: swarm stop");
+        mpsc::unbounded_channel().1
+    })
+}
+
 /// The counters, if this repository shows higher numbers than the log knows.
 fn numbers_taken(paths: &Paths, target: &str, state: &State) -> Option<Counters> {
     if state.seq == 0 {
@@ -350,15 +358,22 @@ fn cores() -> u32 {
 }
 
 /// What checks find on this machine.
-fn host(state: &State, config: &Config, root: &Path, ports: Option<&PortBlock>) -> Host {
+fn host(
+    state: &State,
+    config: &Config,
+    paths: &Paths,
+    folder: &SettledFolder,
+    ports: Option<&PortBlock>,
+) -> Host {
     let before = state.swarm.host.environment.as_ref();
     let inherited = std::env::vars_os().collect();
-    let inherited = for_worktrees(&inherited, &config.agents.pass_env, root).environment;
+    let inherited = for_worktrees(&inherited, &config.agents.pass_env, &paths.root).environment;
     Host {
         cores: cores(),
         port_block: ports.map(PortBlock::first),
         environment: Some(check_environment::of_checks(&inherited, config, before)),
-        ..Host::default()
+        worktrees: Some(paths.worktrees.display().to_string()),
+        worktrees_new: folder.is_new,
     }
 }
 

@@ -195,8 +195,11 @@ impl Alive {
             Box::new(drivers.clone()),
             snapshots,
             FirstInputs {
-                counters: None,
-                host: None,
+                started: Observation::DaemonStarted {
+                    version: env!("CARGO_PKG_VERSION").to_owned(),
+                    counters: None,
+                    host: None,
+                },
                 commands: first,
                 troubles: vec![],
             },

@@ -10,11 +10,7 @@ use crate::git::error::GitError;
 use crate::git::repo::Repo;
 
 /// Directories with swarm's local state, which must not be committed.
-const PRIVATE: &[&str] = &[
-    ".swarm/state",
-    ".swarm/provenance",
-    ".swarm/logs",
-];
+const PRIVATE: &[&str] = &[".swarm/state", ".swarm/provenance", ".swarm/logs"];
 
 /// Why a branch cannot be merged.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,9 +1,10 @@
 //! Where worktrees lie and how git knows them.
 //!
-//! Invariant: a worktree is a directory in the folder of the worktrees (`worktrees_folder`) and an administrative directory in
-//! `.git/worktrees` that point to each other. One rename moves a directory; the pointer back is
-//! fixed afterwards, and a lookup repairs it after a kill in between. To delete a worktree, both
-//! parts are renamed into a trash directory. Names that start with a dot are swarm's own:
+//! Invariant: a worktree is a directory in the folder of the worktrees (`worktrees_folder`) and an
+//! administrative directory in `.git/worktrees` that point to each other. One rename moves a
+//! directory; the pointer back is fixed afterwards, and a lookup repairs it after a kill in
+//! between. To delete a worktree, both parts are renamed into a trash directory. Names that start
+//! with a dot are swarm's own:
 //!
 //! | name | is |
 //! | --- | --- |
@@ -330,7 +331,7 @@ impl Repo {
     }
 }
 
-fn is_missing(error: &std::io::Error) -> bool {
+pub(crate) fn is_missing(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
