@@ -228,7 +228,7 @@ mod tests {
             idea show, idea edit, idea retry, idea cancel, idea assign, idea hold, idea unhold, \
             agent list, \
             agent show, agent logs, agent stop, agent redirect, agent say, agent export, agent \
-            import, pause, resume, merge list, merge diff, merge approve, merge reject, merge \
+            import, path, pause, resume, merge list, merge diff, merge approve, merge reject, merge \
             retry, merge resolve, merge target, checkpoint create, checkpoint list, checkpoint \
             show, checkpoint delete, \
             rollback, undo, hooks list, hooks run, hooks approve, memory log, memory \

@@ -18,7 +18,7 @@ use crate::domain::time::Timestamp;
   .git/swarm/runs/     output of attempts at done or cancelled ideas, after retention.runsDays
   .swarm/state/        backup copies (torn-*, doctor-*) older than 90 days; files of imported \
 agents that no unfinished idea goes on from
-  worktrees            repositories kept from agents' worktrees, after retention.runsDays; the \
+  Worktrees            repositories kept from agents' worktrees, after retention.runsDays; the \
 pool and leftovers, if no daemon is running
 Never removed: the event log, snapshots, checkpoints, branches, and work under refs/swarm/rescue/, \
 which is only counted.

@@ -16,11 +16,13 @@ use crate::domain::ids::{AgentId, BadId, IdeaId};
 
 /// `path`.
 #[derive(Debug, Args)]
-#[command(after_help = "--json: {\"path\"}
+#[command(after_help = "To go there: cd \"$(swarm path idea-003)\"
+
+--json: {\"path\"}
 
 Examples:
-  $ cd \"$(swarm path idea-003)\"
-  $ git -C \"$(swarm path ed-002)\" status")]
+  $ swarm path idea-003
+  $ swarm path ed-002 --json")]
 pub struct PathOf {
     /// The idea or agent.
     pub id: String,
