@@ -17,7 +17,7 @@ use super::error::{At, GitError};
 use super::exec::command::{self, Git, Host};
 use super::exec::config_guard::{Guard, Setting};
 use super::exec::running::Running;
-use super::objects::names::branch_ref;
+use super::objects::names::{branch_ref, shown};
 use crate::domain::time::Timestamp;
 use crate::plain_file;
 
@@ -418,9 +418,31 @@ fn find(dir: &Path) -> Result<(PathBuf, PathBuf), GitError> {
         Err(error) => Err(refused(root, &error)),
         Ok(_) => {
             let root = fs::canonicalize(root).at("resolve", root)?;
-            Ok((root, fs::canonicalize(&common).at("resolve", &common)?))
+            let common = fs::canonicalize(&common).at("resolve", &common)?;
+            refuse_git_dir_elsewhere(dir, &root, &common)?;
+            Ok((root, common))
         }
     }
+}
+
+/// The library takes the parent of the git directory for the checkout: where `.git` is a link, that
+/// is another folder, in which nothing may be written.
+fn refuse_git_dir_elsewhere(dir: &Path, root: &Path, common: &Path) -> Result<(), GitError> {
+    let own = root.join(".git");
+    let is_own = |own: &Path| fs::canonicalize(own).is_ok_and(|own| own == common);
+    if own.is_file() || is_own(&own) {
+        return Ok(());
+    }
+    Err(GitError::Unsupported {
+        path: dir.to_owned(),
+        why: format!(
+            "its git directory {} lies elsewhere, and {} has no .git. If .git is a symbolic link, \
+            put the path into a file in its place: rm .git && echo 'gitdir: {}' > .git",
+            shown(common),
+            shown(root),
+            shown(common)
+        ),
+    })
 }
 
 fn refused(path: &Path, error: &git2::Error) -> GitError {

@@ -127,9 +127,10 @@ impl Owner {
         (self.device, self.inode) == (other.device, other.inode)
     }
 
-    /// Whether the repository is there and uses the folder.
-    fn claims(&self, folder: &Path) -> bool {
-        written_down(&self.common).is_some_and(|path| path == folder)
+    /// Whether another repository than `own` is at the place of this one now, and uses the folder.
+    fn is_another(&self, own: &Self, folder: &Path) -> bool {
+        Self::of(&self.common).is_ok_and(|there| !there.is_same(own))
+            && written_down(&self.common).is_some_and(|path| path == folder)
     }
 }
 
@@ -146,19 +147,17 @@ pub(crate) fn read(common: &Path) -> Option<PathBuf> {
 /// Whether this is the folder of another repository's worktrees.
 pub(crate) fn is_of_another(folder: &Path, common: &Path) -> bool {
     let own = Owner::of(common);
-    own.is_ok_and(|own| {
-        Owner::read(folder).is_some_and(|owner| {
-            owner.common != own.common && !owner.is_same(&own) && owner.claims(folder)
-        })
-    })
+    own.is_ok_and(|own| Owner::read(folder).is_some_and(|owner| owner.is_another(&own, folder)))
 }
 
-/// Chooses the folder if there is none, takes over that of a repository that was moved, and makes
-/// a missing one again. Returns the folder too.
+/// Chooses the folder if there is none, or takes over that of a repository that was moved. In place
+/// of one that is gone it chooses another: what comes back there, as with a disk that was not
+/// mounted, is older than the branches. `worktrees` are the registered ones. Returns the folder too.
 pub(crate) fn settle(
     root: &Path,
     common: &Path,
     places: &Places,
+    worktrees: &[PathBuf],
 ) -> Result<(PathBuf, SettledFolder), GitError> {
     let said = |note: String, is_new: bool| SettledFolder {
         is_new,
@@ -172,6 +171,13 @@ pub(crate) fn settle(
         let note = follow(folder, &moved, common)?;
         return Ok((moved, said(note, false)));
     }
+    if standing == Standing::Unchosen
+        && let Some(folder) = of_worktrees(worktrees, common)
+    {
+        write_down(&folder, common)?;
+        claim(&folder, common)?;
+        return Ok((folder, SettledFolder::default()));
+    }
     match standing {
         Standing::Unchosen => Ok((choose(root, common, places)?, new)),
         Standing::Ours(folder) | Standing::Gone(folder)
@@ -183,7 +189,14 @@ pub(crate) fn settle(
             let _ = remove::empty_dir(&folder);
             Ok((chosen, new))
         }
-        Standing::Ours(folder) => Ok((folder, SettledFolder::default())),
+        Standing::Ours(folder) => {
+            let own = Owner::of(common).at("inspect", common)?;
+            // A copy of the repository may have taken the place of the one that made it.
+            if Owner::read(&folder).is_some_and(|owner| !owner.is_same(&own)) {
+                claim(&folder, common)?;
+            }
+            Ok((folder, SettledFolder::default()))
+        }
         Standing::Moved(folder, from) => {
             claim(&folder, common)?;
             let note = format!(
@@ -204,11 +217,9 @@ pub(crate) fn settle(
             Ok((folder, said(note, true)))
         }
         Standing::Gone(folder) => {
-            let made = make(&folder, common)
-                .and_then(|()| fs::canonicalize(&folder).at("resolve", &folder));
-            // Its place may be gone too, as a home folder that was renamed.
-            let folder = made.or_else(|_| choose(root, common, places))?;
-            Ok((folder, new))
+            let chosen = choose(root, common, places)?;
+            let _ = remove::empty_dir(&folder);
+            Ok((chosen, new))
         }
         Standing::Foreign(path) => Err(taken(path)),
     }
@@ -262,7 +273,7 @@ fn standing(common: &Path) -> Result<Standing, GitError> {
     let own = Owner::of(common).at("inspect", common)?;
     Ok(if owner.common == own.common {
         Standing::Ours(real)
-    } else if !owner.is_same(&own) && owner.claims(&folder) {
+    } else if owner.is_another(&own, &folder) {
         Standing::OfAnother(folder, owner.common)
     } else {
         Standing::Moved(real, owner.common)
@@ -347,6 +358,16 @@ fn follow(folder: &Path, moved: &Path, common: &Path) -> Result<String, GitError
         shown(folder),
         shown(moved)
     ))
+}
+
+/// The folder of the registered worktrees, where the file that names it is lost.
+fn of_worktrees(worktrees: &[PathBuf], common: &Path) -> Option<PathBuf> {
+    let own = Owner::of(common).ok()?;
+    let is_own = |folder: &&Path| {
+        Owner::read(folder).is_some_and(|it| it.common == own.common && it.is_same(&own))
+    };
+    let mut folders = worktrees.iter().filter_map(|it| it.parent());
+    folders.find(is_own).map(Path::to_owned)
 }
 
 /// Where a folder is that was moved together with the repository, as with the home folder that

@@ -61,7 +61,9 @@ pub fn run(args: &Init, context: &mut Context) -> Result<(), CliError> {
     let repo = GitRepo::open(&context.start_folder()?).map_err(refused)?;
     let root = repo.root().to_owned();
     check_free(&root).map_err(refused)?;
-    let earlier = earlier_log(args, &root)?;
+    let config = repo.path_status(".swarm/config.json").map_err(refused)?;
+    let is_committed = config == PathStatus::Tracked;
+    let earlier = earlier_log(args, &root, is_committed)?;
     if let Some(target) = &args.target
         && !repo.target_exists(target).map_err(refused)?
     {
@@ -107,20 +109,37 @@ pub fn run(args: &Init, context: &mut Context) -> Result<(), CliError> {
     write(&root, &plan).map_err(refused)?;
     if let Some(earlier) = earlier.filter(|_| args.restore) {
         earlier.restore().map_err(refused)?;
+        if is_committed {
+            repo.check_out_tracked(".swarm").map_err(refused)?;
+            context
+                .output
+                .note("The configuration in .swarm is the one that git has.");
+        }
     }
     done(&plan, context)
 }
 
 /// The event log of an earlier swarm in this repository, which somebody has to decide on.
-fn earlier_log(args: &Init, root: &Path) -> Result<Option<SecondNames>, CliError> {
+fn earlier_log(
+    args: &Init,
+    root: &Path,
+    is_committed: bool,
+) -> Result<Option<SecondNames>, CliError> {
     let earlier = Paths::new(root).second_names().filter(SecondNames::is_any);
     match &earlier {
-        Some(_) if !args.restore && !args.new => Err(CliError::refused(
-            "there was a swarm in this repository; its .swarm is gone, but its ideas and its \
-            history are kept in the git directory",
-        )
-        .hint("go on with it: swarm init --restore")
-        .hint("start over: swarm init --new")),
+        Some(_) if !args.restore && !args.new => {
+            let way = if is_committed {
+                "go on with it: git checkout -- .swarm"
+            } else {
+                "go on with it: swarm init --restore"
+            };
+            Err(CliError::refused(
+                "there was a swarm in this repository; its .swarm is gone, but its ideas and its \
+                history are kept in the git directory",
+            )
+            .hint(way)
+            .hint("start over: swarm init --new"))
+        }
         None if args.restore => Err(CliError::refused(
             "there is no earlier swarm in this repository that could be restored",
         )

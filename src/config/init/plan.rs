@@ -247,9 +247,8 @@ fn no_agent_note(choices: &Choices) -> String {
     };
     format!(
         "{why}, so the configuration has no profile and `swarm start` cannot run yet. Install an \
-         agent, or use your own program: `swarm init --agent {agent} -- PROGRAM ARGUMENT`. You can \
-         also add it to .swarm/config.json later: \"profiles\": {{\"ed\": {example}}}. The program \
-         {speaks}. `swarm demo` needs no agent."
+         agent, or use a program of your own: add it under `agents` in .swarm/config.json: \
+         \"profiles\": {{\"ed\": {example}}}. The program {speaks}. `swarm demo` needs no agent."
     )
 }
 
@@ -416,7 +415,7 @@ mod tests {
             assert!(plan.notes[0].contains(
                 r#""profiles": {"ed": {"adapter":"command","command":["PROGRAM","ARGUMENT"]}}"#
             ));
-            assert!(plan.notes[0].contains("`swarm init --agent command -- PROGRAM ARGUMENT`"));
+            assert!(plan.notes[0].contains("under `agents` in .swarm/config.json"));
             assert!(profile_problem(&plan.config, "ed").is_some());
         }
     }

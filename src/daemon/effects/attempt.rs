@@ -101,6 +101,16 @@ fn wanted(
     })
 }
 
+/// Makes the worktree of an attempt again that somebody removed or moved away, on the last commit of
+/// its branch. If that fails, whatever needs it says so.
+pub(crate) fn restore_worktree(context: &DriverContext, name: &str, branch: &str) {
+    let keep = keep_ignored(&context.config());
+    match context.repo.restore_worktree(name, branch, keep) {
+        Ok(made) => tracing::warn!(name, branch, made, "this worktree was gone"),
+        Err(error) => tracing::warn!(%error, name, branch, "this worktree is gone"),
+    }
+}
+
 /// Brings the copies of local files in a prepared tree up to date, and looks at what its setup
 /// depends on. Blocks.
 pub(super) fn tree_setup(context: &DriverContext, worktree: &str) -> Result<TreeSetup, Failure> {
@@ -134,6 +144,9 @@ fn leave_merge(context: &DriverContext, earlier: &Earlier) -> Result<(), GitErro
 
 /// Commits what is left over in the worktree, if that is asked for. Blocks.
 pub(super) fn seal(context: &DriverContext, effect: &effect::Seal) -> Result<SealOutcome, Failure> {
+    if effect.commit && !context.paths.worktree(&effect.worktree).is_dir() {
+        restore_worktree(context, &effect.worktree, &effect.branch);
+    }
     let effect::Seal { branch, base, .. } = effect;
     if !effect.commit {
         let head = context.repo.branch_commit(branch)?;

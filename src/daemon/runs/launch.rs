@@ -17,6 +17,7 @@ use super::slot::add_slot;
 use crate::agents::environment::WorkVariables;
 use crate::crash;
 use crate::daemon::actor::handle::Handle;
+use crate::daemon::effects::attempt::restore_worktree;
 use crate::daemon::effects::context::DriverContext;
 use crate::daemon::hooks;
 use crate::domain::effect::{Purpose, SetupTree, TargetTree};
@@ -49,6 +50,7 @@ pub(crate) async fn prepare(
             .iter()
             .map(|(name, content)| (*name, content.as_slice()))
             .collect();
+        restore_if_gone(&context, &handle, &spec.cwd);
         note_use(&context, &spec.cwd);
         let dir = process::prepare(&context.paths.runs, &spec, &files).map_err(other)?;
         if let Purpose::Synthesis { .. } = &purpose {
@@ -61,6 +63,22 @@ pub(crate) async fn prepare(
         Ok((dir, record))
     };
     spawn_blocking(work).await.map_err(other)?
+}
+
+/// Makes the worktree of an attempt again that somebody removed or moved away.
+fn restore_if_gone(context: &DriverContext, handle: &Handle, cwd: &Path) {
+    let name = cwd.strip_prefix(&context.paths.worktrees).ok();
+    let Some(name) = name.and_then(Path::to_str).filter(|_| !cwd.is_dir()) else {
+        return;
+    };
+    let branch = handle.read(|state| {
+        let mut attempts = state.agents.values();
+        let attempt = attempts.find(|attempt| attempt.worktree == name);
+        attempt.map(|attempt| attempt.branch.clone())
+    });
+    if let Some(branch) = branch {
+        restore_worktree(context, name, &branch);
+    }
 }
 
 /// Notes that a run uses the worktree, if it is in one. If that fails, the worktree counts as cold
@@ -140,7 +158,8 @@ fn verify(
         ..WorkVariables::default()
     };
     let work = add_slot(context, git::VERIFY, work);
-    Ok((check(context, run, command, cwd, &work)?, vec![]))
+    let spec = check(context, run, command, cwd, &work)?;
+    Ok((without_bytecode(spec), vec![]))
 }
 
 fn baseline(
@@ -168,7 +187,16 @@ pub(in crate::daemon) fn target_check(
         ..WorkVariables::default()
     };
     let work = add_slot(context, tree.name(), work);
-    check(context, run, command, cwd, &work)
+    check(context, run, command, cwd, &work).map(without_bytecode)
+}
+
+/// Python tells whether its bytecode fits a source by whole seconds and the size. In a tree that
+/// verifies one merge after another that is too coarse: a change would be checked with the bytecode
+/// of the one before.
+fn without_bytecode(mut spec: RunSpec) -> RunSpec {
+    let name = "PYTHONDONTWRITEBYTECODE".to_owned();
+    spec.env.entry(name).or_insert_with(|| "1".to_owned());
+    spec
 }
 
 /// What an iteration left behind.

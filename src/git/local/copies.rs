@@ -5,8 +5,10 @@
 //! the file does. The note has paths only. It lies beside the worktree's index, where it also
 //! protects copies of an older configuration.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use git2::Oid;
@@ -36,6 +38,22 @@ impl Repo {
     /// What git says about a path in the person's checkout.
     pub fn path_status(&self, path: &str) -> Result<PathStatus, GitError> {
         status_of(path, || self.git())
+    }
+
+    /// Writes the files below `folder` that git tracks into the checkout, as its index has them.
+    pub fn check_out_tracked(&self, folder: &str) -> Result<(), GitError> {
+        let listed = self.git().args(["ls-files", "-z", "--", folder]).ok()?;
+        let files: Vec<&OsStr> = listed
+            .stdout
+            .split(|byte| *byte == 0)
+            .filter(|name| !name.is_empty())
+            .map(OsStr::from_bytes)
+            .collect();
+        if files.is_empty() {
+            return Ok(());
+        }
+        let git = self.git().args(["checkout-index", "--force", "--"]);
+        git.args(files).ok().map(|_| ())
     }
 
     /// What git says about a path in a worktree.

@@ -321,7 +321,7 @@ impl Repo {
         Ok(names)
     }
 
-    fn new_trash(&self) -> Result<PathBuf, GitError> {
+    pub(crate) fn new_trash(&self) -> Result<PathBuf, GitError> {
         let dir = self.worktrees_dir()?;
         let made = tempfile::Builder::new()
             .prefix(".trash-")
@@ -387,7 +387,7 @@ fn read_pointer(git_dir: &Path) -> Option<PathBuf> {
 }
 
 /// Writes `prefix` and `target` to `file` in one step, unless it already means the same.
-fn point_at(file: &Path, prefix: &[u8], target: &Path) -> Result<(), GitError> {
+pub(crate) fn point_at(file: &Path, prefix: &[u8], target: &Path) -> Result<(), GitError> {
     let said = fs::read(file).ok().and_then(|text| {
         let path = path_of(text.strip_prefix(prefix)?.trim_ascii_end());
         let path = file.parent()?.join(path);

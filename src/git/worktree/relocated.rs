@@ -9,12 +9,16 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use git2::Oid;
+
 use super::prepare::Prepare;
-use super::registry::Registered;
+use super::registry::{Found, Registered, point_at, remove_tree, rename_new};
+use super::reset::HeadTo;
 use super::reuse::ignored::KeepIgnored;
+use crate::crash;
 use crate::git::error::GitError;
 use crate::git::exec::special_files;
-use crate::git::objects::names::{path_of, shown};
+use crate::git::objects::names::{branch_ref, path_of, shown};
 use crate::git::repo::{Head, Repo, read_head};
 use crate::git::worktrees_folder::{self, Places, SettledFolder};
 
@@ -25,24 +29,33 @@ impl Repo {
     /// # Errors
     /// [`GitError::NoPlace`]; what is there is not swarm's.
     pub fn settle_folder(&self, places: &Places) -> Result<SettledFolder, GitError> {
+        let before = worktrees_folder::read(self.common_dir());
+        let worktrees: Vec<PathBuf> = self.registered()?.into_iter().map(|it| it.path).collect();
         let (folder, mut settled) =
-            worktrees_folder::settle(self.root(), self.common_dir(), places)?;
+            worktrees_folder::settle(self.root(), self.common_dir(), places, &worktrees)?;
         self.set_worktrees_folder(folder.clone());
-        let mut all = self.registered()?.into_iter();
-        if settled.is_new && all.any(|one| one.path.parent() == Some(&folder)) {
+        let lost = before.filter(|before| settled.is_new && *before != folder);
+        let is_in = |it: &&PathBuf| it.parent() == lost.as_deref();
+        let of_lost: Vec<&PathBuf> = worktrees.iter().filter(is_in).collect();
+        if let Some(lost) = lost.as_deref().filter(|_| !of_lost.is_empty()) {
             settled.note = Some(format!(
-                "{}, the folder of the worktrees, was gone; it is made again, and ideas go on from \
-                the last commits of their branches",
+                "{}, the folder of the worktrees, was gone; they lie in {} now, and ideas go on \
+                from the last commits of their branches",
+                shown(lost),
                 shown(&folder)
             ));
+            for path in of_lost {
+                self.discard_registrations_of(path)?;
+            }
         }
         self.discard_copied_registrations()?;
         Ok(settled)
     }
 
     /// Makes an attempt's worktree again, on the last commit of its branch. Does nothing if it is
-    /// there, or there under another name. Returns whether it was made. Must come after
-    /// [`Repo::settle_worktrees`].
+    /// there, or there under another name. Files in its place that git does not know any more, as
+    /// after `git worktree prune`, stay as they are, and become a worktree again. One that somebody
+    /// moved elsewhere is theirs now, without the branch. Returns whether it was made. Must come after [`Repo::settle_worktrees`].
     pub fn restore_worktree(
         &self,
         name: &str,
@@ -50,13 +63,16 @@ impl Repo {
         keep: KeepIgnored,
     ) -> Result<bool, GitError> {
         let path = self.worktree_path(name);
-        let on_it = Some(Head::Branch(branch.to_owned()));
-        let is_there = |path: &Path| fs::symlink_metadata(path).is_ok();
-        let uses = |one: Registered| is_there(&one.path) && read_head(&one.git_dir).ok() == on_it;
         let Some(base) = self.branch_commit(branch)? else {
             return Ok(false);
         };
-        if is_there(&path) || self.registered()?.into_iter().any(uses) {
+        if matches!(self.look_up(name)?, Found::Ours(_)) || self.give_up_elsewhere(branch, base)? {
+            return Ok(false);
+        }
+        if self.is_forgotten(&path) {
+            return self.register_again(name, branch, base).map(|()| true);
+        }
+        if fs::symlink_metadata(&path).is_ok() {
             return Ok(false);
         }
         self.discard_registrations_of(&path)?;
@@ -69,6 +85,55 @@ impl Repo {
             keep,
         })?;
         Ok(true)
+    }
+
+    /// Whether a folder says that it is a worktree of this repository, and git does not know it.
+    fn is_forgotten(&self, path: &Path) -> bool {
+        let ours = self.common_dir().join("worktrees");
+        named_by(path).is_some_and(|named| named.parent() == Some(&ours) && !named.exists())
+    }
+
+    /// Makes a worktree of the files that lie at the place of one; what differs from `commit`, the
+    /// branch's, is uncommitted there.
+    fn register_again(&self, name: &str, branch: &str, commit: Oid) -> Result<(), GitError> {
+        let (path, staging) = (self.worktree_path(name), format!(".new-{name}"));
+        self.discard_directory(&staging)?;
+        let staged = self.added(&staging, commit)?;
+        staged.set_head(&HeadTo::Branch(branch_ref(branch)?))?;
+        staged
+            .git(self)
+            .args(["read-tree", &commit.to_string()])
+            .ok()?;
+        staged.set_owner(branch)?;
+        staged.mark_cold()?;
+        let trash = self.new_trash()?;
+        rename_new(&staged.path, &trash.join("tree"))?;
+        crash::point("git.rename.between");
+        point_at(&path.join(".git"), b"gitdir: ", &staged.git_dir)?;
+        point_at(&staged.git_dir.join("gitdir"), b"", &path.join(".git"))?;
+        remove_tree(&trash)
+    }
+
+    /// Takes the branch from worktrees outside of the folder of the worktrees: they keep its commit
+    /// and all their files. Returns whether one inside has it, under another name.
+    fn give_up_elsewhere(&self, branch: &str, commit: Oid) -> Result<bool, GitError> {
+        let on_it = Some(Head::Branch(branch.to_owned()));
+        let folder = self.worktrees_folder();
+        let mut inside = false;
+        for one in self.registered()? {
+            let is_there = fs::symlink_metadata(&one.path).is_ok();
+            if !is_there || read_head(&one.git_dir).ok() != on_it {
+                continue;
+            }
+            if one.path.parent() == Some(&folder) {
+                inside = true;
+            } else {
+                let path = one.path.display();
+                tracing::warn!(%path, branch, "this worktree was moved away; it keeps its files");
+                detach(&one.git_dir, commit)?;
+            }
+        }
+        Ok(inside)
     }
 
     /// Repairs the pointers of worktrees and registrations, so that running agents have a working
@@ -85,6 +150,12 @@ impl Repo {
         }
         Ok(())
     }
+}
+
+fn detach(git_dir: &Path, commit: Oid) -> Result<(), GitError> {
+    git2::Repository::open(git_dir)
+        .and_then(|repository| repository.set_head_detached(commit))
+        .map_err(GitError::library(format!("detach {}", shown(git_dir))))
 }
 
 /// Administrative directory that `path`, a worktree of swarm, had at the old location; `all` are
