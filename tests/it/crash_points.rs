@@ -82,6 +82,11 @@ const SCENARIOS: &[Scenario] = &[
         act: start,
     },
     Scenario {
+        name: "lending",
+        prepare: lending,
+        act: start,
+    },
+    Scenario {
         name: "taking over",
         prepare: taking_over,
         act: start,
@@ -359,6 +364,28 @@ fn conflict() -> Sandbox {
             lines.txt; say RESOLVED",
         );
     }
+    sandbox
+}
+
+/// Finished work waits for another idea, which needs its worktree; then the two conflict.
+fn lending() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("lines.txt", "one\ntwo\nthree\n");
+    sandbox.commit("Lines");
+    sandbox.set_up();
+    sandbox.configure(&json!({
+        "agents": {"maxParallel": 1, "failuresToPause": 100},
+        "worktree": {"keepIdle": 0},
+    }));
+    let doing = "sed \"s/^two/two $SWARM_IDEA_ID/\" lines.txt >new; mv new lines.txt; commit; say \
+        COMPLETE\nRESOLVE: sed '/^[<=>|]/d' lines.txt >new; mv new lines.txt; say RESOLVED";
+    let waits = sandbox.idea_with(doing, &["--review"]);
+    assert_eq!(sandbox.run_until_idle(), 6, "it waits for a review");
+    let first = sandbox.idea(doing);
+    sandbox
+        .swarm(&["idea", "edit", &waits, "--after", &first])
+        .ok();
+    sandbox.swarm(&["merge", "approve", &waits]).ok();
     sandbox
 }
 
