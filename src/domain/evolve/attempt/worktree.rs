@@ -51,6 +51,6 @@ pub(in crate::domain::evolve) fn lend(state: &mut State, lent: &WorktreeLent) {
 
 pub(in crate::domain::evolve) fn keep(state: &mut State, stays: &WorktreeStays) {
     with_attempt(state, &stays.agent, |attempt| {
-        attempt.lending = Lending::HoldsMore
+        attempt.lending = Lending::HoldsMore;
     });
 }
