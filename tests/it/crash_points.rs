@@ -367,24 +367,16 @@ fn conflict() -> Sandbox {
     sandbox
 }
 
-/// Finished work waits for another idea, which needs its worktree; then the two conflict.
+/// Approved work waits for another idea, which needs its worktree.
 fn lending() -> Sandbox {
-    let sandbox = Sandbox::new();
-    sandbox.write("lines.txt", "one\ntwo\nthree\n");
-    sandbox.commit("Lines");
-    sandbox.set_up();
-    sandbox.configure(&json!({
-        "agents": {"maxParallel": 1, "failuresToPause": 100},
-        "worktree": {"keepIdle": 0},
-    }));
-    let doing = "sed \"s/^two/two $SWARM_IDEA_ID/\" lines.txt >new; mv new lines.txt; commit; say \
-        COMPLETE\nRESOLVE: sed '/^[<=>|]/d' lines.txt >new; mv new lines.txt; say RESOLVED";
+    let sandbox = Sandbox::ready();
+    sandbox.configure(&json!({"agents": {"maxParallel": 1}, "worktree": {"keepIdle": 0}}));
+    let doing = "write $SWARM_IDEA_ID.txt x; say COMPLETE";
     let waits = sandbox.idea_with(doing, &["--review"]);
     assert_eq!(sandbox.run_until_idle(), 6, "it waits for a review");
     let first = sandbox.idea(doing);
-    sandbox
-        .swarm(&["idea", "edit", &waits, "--after", &first])
-        .ok();
+    let after = ["idea", "edit", &waits, "--after", &first];
+    sandbox.swarm(&after).ok();
     sandbox.swarm(&["merge", "approve", &waits]).ok();
     sandbox
 }
