@@ -82,6 +82,8 @@ pub const LABELS: &[&str] = &[
     "effect.judge.done",
     "effect.land.begin",
     "effect.land.done",
+    "effect.lend.begin",
+    "effect.lend.done",
     "effect.move.begin",
     "effect.move.done",
     "effect.notify.begin",

@@ -12,8 +12,8 @@ use swarm::domain::evolve::evolve;
 use swarm::domain::ids::{IdeaId, Oid, ProfileName, RunId};
 use swarm::domain::observation::{Observation, Recorded, RunEnd, RunEndKind};
 use swarm::domain::outcome::{
-    BuildMergeOutcome, InboxArchived, LandOutcome, Outcome, SaveWorkOutcome, SealOutcome,
-    StopDelivered, TreeSetup, VerifyReady, WorktreePrepared, WorktreeReleased,
+    BuildMergeOutcome, InboxArchived, LandOutcome, LendOutcome, Outcome, SaveWorkOutcome,
+    SealOutcome, StopDelivered, TreeSetup, VerifyReady, WorktreePrepared, WorktreeReleased,
 };
 use swarm::domain::settings::{BaselineMode, CanaryMode, Mode, Settings};
 use swarm::domain::signal::Signal;
@@ -369,6 +369,7 @@ impl Maker {
             }
             .into(),
             Effect::Land(_) => LandOutcome::Landed.into(),
+            Effect::LendWorktree(_) => LendOutcome::Lent.into(),
             Effect::ReleaseWorktree(_) => WorktreeReleased::default().into(),
             Effect::ArchiveInbox(_) => InboxArchived.into(),
             Effect::Notify(_) => return Err("there is no webhook".into()),
@@ -486,6 +487,7 @@ fn settings(keep_records: bool) -> Result<Settings> {
         checkpoint_before_autopilot: false,
         checkpoint_tag: false,
         checkpoints_kept: 50,
+        max_worktrees: 4,
         hooks: std::collections::BTreeMap::new(),
         webhook: None,
         accounts: std::collections::BTreeMap::new(),

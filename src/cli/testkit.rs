@@ -21,7 +21,8 @@ use crate::domain::event::{
     RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SettingsLoaded, SetupPassed,
     SetupStarted, SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen,
     TargetSettled, TaskSet, UndoRecorded, VerifyDoubted, VerifyPassed, VerifyReady, VerifyStarted,
-    WarningCleared, WarningRaised, WorkRescued, WorkSaved, WorktreeReady,
+    WarningCleared, WarningRaised, WorkRescued, WorkSaved, WorktreeLent, WorktreeReady,
+    WorktreeStays,
 };
 use crate::domain::evolve::evolve;
 use crate::domain::hook::HookName;
@@ -110,6 +111,7 @@ pub(crate) fn settings() -> Settings {
         checkpoint_before_autopilot: false,
         checkpoint_tag: false,
         checkpoints_kept: 50,
+        max_worktrees: 4,
         hooks: std::collections::BTreeMap::new(),
         webhook: None,
         accounts: std::collections::BTreeMap::new(),
@@ -440,6 +442,12 @@ fn working_events() -> Vec<Event> {
             head: oid(),
             warm: true,
             setup: None,
+            worktree: None,
+        }),
+        Event::WorktreeLent(WorktreeLent { agent: agent() }),
+        Event::WorktreeStays(WorktreeStays {
+            agent: agent(),
+            why: "uncommitted files (a.txt)".into(),
         }),
         Event::IterationStarted(IterationStarted {
             agent: agent(),

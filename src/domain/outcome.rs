@@ -29,6 +29,7 @@ pub enum Outcome {
     StartResolution(ResolutionStarted),
     FinishResolution(FinishResolutionOutcome),
     ReleaseWorktree(WorktreeReleased),
+    LendWorktree(LendOutcome),
     MakeCheckpoint(Box<Checkpoint>),
     DeleteCheckpoint(CheckpointDeleted),
     CheckRollback(CheckRollbackOutcome),
@@ -276,6 +277,18 @@ pub struct WorktreeReleased {
     pub kept: Option<String>,
     /// The work of a branch that did not land, as commits under `refs/swarm/rescue/`.
     pub rescued: Option<Saved>,
+}
+
+/// Result of lending a worktree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LendOutcome {
+    /// It is free for another attempt.
+    Lent,
+    /// It holds something that is not on its branch, and nothing was changed.
+    HoldsMore {
+        /// What it holds, for people.
+        what: String,
+    },
 }
 
 /// The checkpoint no longer exists.

@@ -126,6 +126,9 @@ pub struct Settings {
     /// Number of automatic checkpoints that are kept.
     #[serde(default = "kept", skip_serializing_if = "is_kept")]
     pub checkpoints_kept: u32,
+    /// How many worktrees of attempts there may be before finished work lends its own.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub max_worktrees: u32,
     /// Configured hooks.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hooks: BTreeMap<HookName, HookSettings>,

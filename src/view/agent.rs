@@ -46,8 +46,9 @@ pub struct AgentView {
     /// Its profile.
     #[schema(value_type = String)]
     pub profile: ProfileName,
-    /// Its worktree, relative to the repository.
-    pub worktree: String,
+    /// Its worktree, or the last that it had; `null` while that is lent to another idea.
+    #[schema(required)]
+    pub worktree: Option<String>,
     /// Its branch.
     pub branch: String,
     /// The progress that it reported, in percent.
@@ -120,9 +121,9 @@ pub(super) fn live_agent(state: &State, id: &AgentId, attempt: &Attempt) -> Agen
         attempt: attempt.number,
         iteration: attempt.iteration,
         pid: attempt.pid,
-        resumed: attempt.resumed,
+        resumed: attempt.started.resumed,
         profile: attempt.profile.clone(),
-        worktree: worktree_path(state, &attempt.worktree),
+        worktree: own_worktree(state, attempt),
         branch: attempt.branch.clone(),
         progress: attempt.progress,
         started_at: attempt.claimed_at,
@@ -148,6 +149,12 @@ pub(super) fn live_agent(state: &State, id: &AgentId, attempt: &Attempt) -> Agen
         provider_wait_since: attempt.provider_wait.as_ref().map(|wait| wait.since),
         used: usage::any_used(&usage::by_attempt(attempt)),
     }
+}
+
+/// Path of the worktree that an attempt has.
+pub fn own_worktree(state: &State, attempt: &Attempt) -> Option<String> {
+    let own = attempt.lent().is_none();
+    own.then(|| worktree_path(state, &attempt.worktree))
 }
 
 /// What keeps an attempt from its first iteration.
@@ -202,7 +209,7 @@ fn ended_agent(state: &State, id: &AgentId, ended: &EndedAttempt) -> AgentView {
         pid: None,
         resumed: false,
         profile: ended.profile.clone(),
-        worktree: worktree_path(state, &ended.worktree),
+        worktree: Some(worktree_path(state, &ended.worktree)),
         branch: ended.branch.clone(),
         progress: None,
         started_at: ended.claimed_at,

@@ -30,7 +30,9 @@ mod usage;
 
 pub use crate::domain::attention::names;
 pub use crate::domain::attention::rest::{Rest, rest};
-pub use agent::{AgentView, MessageView, agent, agents, last_ended_agents, live_agents};
+pub use agent::{
+    AgentView, MessageView, agent, agents, last_ended_agents, live_agents, own_worktree,
+};
 pub use checkpoints::{CheckpointView, RollbackView, checkpoints, rollbacks, suggested_name};
 pub use idea::graph::{GraphNode, GraphView, graph, graph_around};
 pub use idea::list::{IdeaFilter, IdeaPage, idea_page, ideas_open_first};

@@ -165,6 +165,8 @@ fn of_kind(event: &Event) -> Touched {
         | Event::SetupPassed(_)
         | Event::AttemptMoved(_)
         | Event::WorktreeReady(_)
+        | Event::WorktreeLent(_)
+        | Event::WorktreeStays(_)
         | Event::IterationStarted(_)
         | Event::GateStarted(_)
         | Event::RunStarted(_)

@@ -259,6 +259,7 @@ pub fn settings(mode: Mode) -> Settings {
         checkpoint_before_autopilot: false,
         checkpoint_tag: false,
         checkpoints_kept: 50,
+        max_worktrees: 4,
         hooks: std::collections::BTreeMap::new(),
         accounts: std::collections::BTreeMap::new(),
         auto_resume: true,

@@ -5,11 +5,12 @@ use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use swarm::git::{
-    CONTROL, Earlier, FreshStart, KeepIgnored, Prepare, Prepared, Proof, Release, VERIFY,
+    CONTROL, Earlier, FreshStart, KeepIgnored, Prepare, Prepared, Proof, Release, Saved, VERIFY,
     rescue_ref,
 };
 
 use crate::fixture::{Fixture, TIME, branch, commit_in, git, identity, name, read, try_git, write};
+use crate::worktrees;
 
 const W01: &str = "w01";
 
@@ -377,5 +378,60 @@ fn a_control_has_a_worktree_beside_the_verification_worktree_and_goes_like_idle_
     fixture.repo.discard_leftovers(|_| false).unwrap();
     assert!(verify.path.exists() && !control.path.exists());
     fixture.repo.drain_pool().unwrap();
+    fixture.check();
+}
+
+#[test]
+fn a_worktree_is_lent_only_if_all_of_it_is_on_its_branch() {
+    type Adds = fn(&Fixture, &Path);
+    let more: [(&str, Adds); 5] = [
+        ("uncommitted files (mine.txt)", |_, path| {
+            write(path, "mine.txt", "x");
+        }),
+        ("newer commits of its branch", |_, path| {
+            commit_in(path, &[("b.txt", "x\n")]);
+        }),
+        ("another branch or commit", |_, path| {
+            git(path, &["checkout", "-q", "--detach"]);
+        }),
+        ("a lock of yours (git worktree lock)", |fixture, path| {
+            fixture.git(&["worktree", "lock", path.to_str().unwrap()]);
+        }),
+        ("files that git is told to ignore changes of", |_, path| {
+            git(path, &["update-index", "--assume-unchanged", "README"]);
+        }),
+    ];
+    for (what, add) in more {
+        let fixture = Fixture::new();
+        let (path, tip) = fixture.attempt(1, &[("a.txt", "x\n")]);
+        add(&fixture, &path);
+        let release = worktrees::release(1, Proof::Keep);
+        let held = fixture.repo.lend_worktree(&release, tip).unwrap();
+        assert_eq!(held.as_deref(), Some(what));
+        assert_eq!(read(&path, "a.txt"), "x\n");
+    }
+}
+
+#[test]
+fn lent_work_stays_on_its_branch_and_gets_another_worktree() {
+    let fixture = Fixture::new();
+    let (path, tip) = fixture.attempt(1, &[("a.txt", "x\n")]);
+    write(&path, "ignored/build", "left");
+    let release = worktrees::release(1, Proof::Keep);
+    for _ in 0..2 {
+        let held = fixture.repo.lend_worktree(&release, tip).unwrap();
+        assert_eq!(held, None);
+    }
+    assert!(!path.exists());
+    assert_eq!(fixture.oid(&branch(1)), tip);
+    let again = Prepare {
+        name: "w02".into(),
+        saved: Some(Saved { tip, wip: None }),
+        ..fixture.want(1)
+    };
+    let prepared = fixture.repo.prepare_worktree(&again).unwrap();
+    assert_eq!(prepared.head, tip);
+    assert_eq!(read(&prepared.path, "a.txt"), "x\n");
+    assert_eq!(git(&prepared.path, &["status", "--porcelain"]), "");
     fixture.check();
 }

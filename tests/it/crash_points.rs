@@ -82,6 +82,11 @@ const SCENARIOS: &[Scenario] = &[
         act: start,
     },
     Scenario {
+        name: "lending",
+        prepare: lending,
+        act: start,
+    },
+    Scenario {
         name: "taking over",
         prepare: taking_over,
         act: start,
@@ -359,6 +364,20 @@ fn conflict() -> Sandbox {
             lines.txt; say RESOLVED",
         );
     }
+    sandbox
+}
+
+/// Approved work waits for another idea, which needs its worktree.
+fn lending() -> Sandbox {
+    let sandbox = Sandbox::ready();
+    sandbox.configure(&json!({"agents": {"maxParallel": 1}, "worktree": {"keepIdle": 0}}));
+    let doing = "write $SWARM_IDEA_ID.txt x; say COMPLETE";
+    let waits = sandbox.idea_with(doing, &["--review"]);
+    assert_eq!(sandbox.run_until_idle(), 6, "it waits for a review");
+    let first = sandbox.idea(doing);
+    let after = ["idea", "edit", &waits, "--after", &first];
+    sandbox.swarm(&after).ok();
+    sandbox.swarm(&["merge", "approve", &waits]).ok();
     sandbox
 }
 

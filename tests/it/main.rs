@@ -46,6 +46,7 @@ mod interrupted_runs;
 mod interventions;
 mod kill_and_restart;
 mod kill_storm;
+mod lent_worktrees;
 mod listing_ideas;
 mod live_lines;
 mod log_and_events;

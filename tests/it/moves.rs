@@ -367,6 +367,7 @@ fn at_work(number: u64, profile: &str, branch: &str, base: &str, session: &str) 
             head: id(base),
             warm: false,
             setup: None,
+            worktree: None,
         }
         .into(),
     );

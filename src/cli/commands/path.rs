@@ -40,7 +40,7 @@ pub fn run(args: &PathOf, context: &mut Context) -> Result<(), CliError> {
 fn find(access: &mut Access, typed: &str) -> Result<String, CliError> {
     let unusable = |bad: BadId| CliError::new(Kind::Usage, bad.to_string());
     let is_idea = !typed.contains('-') || typed.starts_with("idea");
-    let (id, path) = if is_idea {
+    let (id, place) = if is_idea {
         let typed: Typed<IdeaId> = typed.parse().map_err(unusable)?;
         let id = access.idea_id(&typed)?;
         let idea = access.idea(&id)?;
@@ -49,25 +49,53 @@ fn find(access: &mut Access, typed: &str) -> Result<String, CliError> {
         let typed: Typed<AgentId> = typed.parse().map_err(unusable)?;
         let id = access.agent_id(&typed)?;
         let agent = access.agent(&id)?;
-        let worktree = text(&agent, "worktree").to_owned();
         // Another idea may have the worktree of an agent that has ended.
         let idea: IdeaId = text(&agent, "ideaId").parse().map_err(unusable)?;
         let idea = access.idea(&idea)?;
-        let is_its = of_idea(access, &idea)?.filter(|path| *path == worktree);
-        (id.to_string(), is_its)
+        let its = of_idea(access, &idea)?;
+        let is_its = match &its {
+            Place::Path(path) => *path == text(&agent, "worktree"),
+            Place::Branch(branch) => *branch == text(&agent, "branch"),
+            Place::Nowhere => true,
+        };
+        (id.to_string(), if is_its { its } else { Place::Nowhere })
     };
-    path.filter(|path| Path::new(path).is_dir()).ok_or_else(|| {
-        CliError::refused(format!("{id} has no worktree now"))
-            .hint("see which worktrees there are: swarm agent list")
-    })
+    match place {
+        Place::Path(path) if Path::new(&path).is_dir() => Ok(path),
+        Place::Branch(branch) => Err(is_lent(&id, &branch)),
+        Place::Path(_) | Place::Nowhere => {
+            Err(CliError::refused(format!("{id} has no worktree now"))
+                .hint("see which worktrees there are: swarm agent list"))
+        }
+    }
+}
+
+/// Where the work on an idea is.
+enum Place {
+    /// In a worktree.
+    Path(String),
+    /// On a branch only: the worktree is lent.
+    Branch(String),
+    Nowhere,
 }
 
 /// The worktree of the agent that works on an idea, or the one that is kept for the next.
-fn of_idea(access: &mut Access, idea: &Value) -> Result<Option<String>, CliError> {
+fn of_idea(access: &mut Access, idea: &Value) -> Result<Place, CliError> {
+    let path = |value: &Value| value.as_str().map(|path| Place::Path(path.to_owned()));
     if let Ok(agent) = text(idea, "agentId").parse() {
         let agent = access.agent(&agent)?;
-        return Ok(Some(text(&agent, "worktree").to_owned()));
+        let branch = || Place::Branch(text(&agent, "branch").to_owned());
+        return Ok(path(&agent["worktree"]).unwrap_or_else(branch));
     }
-    let kept = idea["keptWorktree"].as_str();
-    Ok(kept.map(str::to_owned))
+    Ok(path(&idea["keptWorktree"]).unwrap_or(Place::Nowhere))
+}
+
+fn is_lent(id: &str, branch: &str) -> CliError {
+    let message = format!(
+        "{id} has no worktree now: its finished work is on the branch {branch}, and its worktree \
+        is lent to another idea"
+    );
+    CliError::refused(message).hint(format!(
+        "check it out elsewhere: git worktree add --detach ../{id} {branch}"
+    ))
 }

@@ -382,6 +382,14 @@ fn last_runs(runs: &[&str]) -> String {
     }
 }
 
+/// The worktree of an agent, or what became of it.
+fn worktree(agent: &Value) -> String {
+    match agent.get("worktree") {
+        Some(Value::Null) => "lent to another idea; all work is on the branch".to_owned(),
+        Some(_) | None => safe(text(agent, "worktree")),
+    }
+}
+
 /// The page of `agent show`.
 pub fn agent(output: &Output, agent: &Value, now: Timestamp) -> Vec<String> {
     let at = |key| when(agent, key, now);
@@ -404,7 +412,7 @@ pub fn agent(output: &Output, agent: &Value, now: Timestamp) -> Vec<String> {
             ("progress", progress(agent)),
             ("profile", one("profile")),
             ("pid", pid.map_or_else(String::new, |pid| pid.to_string())),
-            ("worktree", one("worktree")),
+            ("worktree", worktree(agent)),
             ("branch", one("branch")),
             ("redirected to", one("redirectedTo")),
             ("continues", at("notBefore")),

@@ -39,8 +39,8 @@ pub struct Worktree {
     /// Only the target branch's `.gitignore` files count. Merges are checked in a worktree of their
     /// own, under the same setting.
     pub keep_ignored: KeepIgnored,
-    /// How many worktrees more than `agents.maxParallel` stay on the disk for the next idea. When
-    /// many ideas wait for a review, each has a worktree; the others go as soon as they are unused.
+    /// How many worktrees more than `agents.maxParallel` there may be. Unused ones stay for the
+    /// next idea; at that number, finished work that waits for a review or its merge lends its own.
     #[schemars(range(max = 1000))]
     pub keep_idle: u32,
     /// Folder in which swarm makes its own folder for the worktrees, absolute or relative to your

@@ -9,7 +9,7 @@ use crate::daemon::files::settings::{keep_ignored, stays_idle};
 use crate::domain::effect::{self, Landing, Saved};
 use crate::domain::ids::{IdeaId, attempt_name};
 use crate::domain::outcome::{
-    Failure, FailureKind, SealOutcome, TreeSetup, WorktreePrepared, WorktreeReleased,
+    Failure, FailureKind, LendOutcome, SealOutcome, TreeSetup, WorktreePrepared, WorktreeReleased,
 };
 use crate::git::{
     self, BranchProblem, Earlier, FinishResolution, FreshStart, GitError, Prepare, Proof, Release,
@@ -279,6 +279,26 @@ pub(super) fn release(
     let kept = released.nested.then(place);
     let rescued = rescued(context, effect, branch, released.rescued)?;
     Ok(WorktreeReleased { kept, rescued })
+}
+
+/// Releases the worktree of finished work, unless it holds more than its branch. Blocks.
+pub(super) fn lend(
+    context: &DriverContext,
+    effect: &effect::LendWorktree,
+) -> Result<LendOutcome, Failure> {
+    let release = Release {
+        name: effect.worktree.clone(),
+        branch: effect.branch.clone(),
+        proof: Proof::Keep,
+        identity: context.repo.identity()?,
+        time: effect.at,
+        reuse: stays_idle(&context.config(), &effect.worktree),
+    };
+    let more = context.repo.lend_worktree(&release, oid(&effect.head)?)?;
+    Ok(match more {
+        None => LendOutcome::Lent,
+        Some(what) => LendOutcome::HoldsMore { what },
+    })
 }
 
 /// The work of a branch that did not land: its tip, from the rescue reference if an earlier call

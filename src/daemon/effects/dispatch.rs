@@ -112,6 +112,7 @@ impl Dispatcher {
                     .await
             }
             Effect::ReleaseWorktree(it) => self.in_git(move |git| attempt::release(git, &it)).await,
+            Effect::LendWorktree(it) => self.in_git(move |git| attempt::lend(git, &it)).await,
             Effect::MakeCheckpoint(it) => {
                 let state = checkpoints::settled(&self.handle).await;
                 blocking(move || checkpoints::create(&context, &state, id, &it)).await
@@ -213,6 +214,7 @@ fn points(effect: &Effect) -> (&'static str, &'static str) {
         Effect::StartResolution(_) => ("effect.resolve.begin", "effect.resolve.done"),
         Effect::FinishResolution(_) => ("effect.finish.begin", "effect.finish.done"),
         Effect::ReleaseWorktree(_) => ("effect.release.begin", "effect.release.done"),
+        Effect::LendWorktree(_) => ("effect.lend.begin", "effect.lend.done"),
         Effect::MakeCheckpoint(_) => ("effect.checkpoint.begin", "effect.checkpoint.done"),
         Effect::DeleteCheckpoint(_) => ("effect.forget.begin", "effect.forget.done"),
         Effect::CheckRollback(_) => ("effect.check.begin", "effect.check.done"),

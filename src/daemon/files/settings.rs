@@ -31,11 +31,12 @@ pub(crate) fn stays_idle(config: &Config, worktree: &str) -> bool {
         return config.worktree.keep_idle > 0;
     }
     let number = worktree.strip_prefix('w').and_then(|it| it.parse().ok());
-    let most = config
-        .agents
-        .max_parallel
-        .saturating_add(config.worktree.keep_idle);
-    number.is_none_or(|number: u32| number <= most)
+    number.is_none_or(|number: u32| number <= max_worktrees(config))
+}
+
+fn max_worktrees(config: &Config) -> u32 {
+    let idle = config.worktree.keep_idle;
+    config.agents.max_parallel.saturating_add(idle)
 }
 
 /// The domain's settings without the hooks, which are files. `head` is the checked-out branch, used
@@ -86,6 +87,7 @@ pub fn settings(config: &Config, head: &str) -> Result<Settings, BadId> {
         checkpoint_before_autopilot: config.checkpoints.before_autopilot,
         checkpoint_tag: config.checkpoints.tag,
         checkpoints_kept: config.checkpoints.keep,
+        max_worktrees: max_worktrees(config),
         hooks: BTreeMap::new(),
         webhook: config.notify.webhook.as_ref().map(|webhook| Webhook {
             kinds: webhook.known_kinds(),

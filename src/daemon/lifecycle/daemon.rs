@@ -328,13 +328,11 @@ fn settle_leftovers(
 /// Makes the worktrees again that attempts had in a folder that is gone, or that a copy of the
 /// repository does not have. Attempts that have not begun get theirs from the effect that waits.
 fn restore_worktrees(repo: &Repo, config: &Config, state: &State) -> Result<(), DaemonError> {
-    let waits = |attempt: &&Attempt| {
-        matches!(
-            attempt.phase,
-            AttemptPhase::Queued | AttemptPhase::Preparing
-        )
+    let has_none = |attempt: &&Attempt| {
+        let waits = [AttemptPhase::Queued, AttemptPhase::Preparing];
+        waits.contains(&attempt.phase) || attempt.lent().is_some()
     };
-    for attempt in state.agents.values().filter(|it| !waits(it)) {
+    for attempt in state.agents.values().filter(|it| !has_none(it)) {
         let (name, branch) = (&attempt.worktree, &attempt.branch);
         let keep = settings::keep_ignored(config);
         if repo.restore_worktree(name, branch, keep)? {

@@ -59,7 +59,13 @@ pub(crate) async fn recall(
 /// The run's adapter by the log, which only swarm writes; independent of later profile changes.
 fn logged_adapter(state: &State, run: &RunId) -> Option<AdapterKind> {
     let of_run = |attempt: &&Attempt| attempt.run.as_ref() == Some(run);
-    let name = state.agents.values().find(of_run)?.adapter.as_deref()?;
+    let name = state
+        .agents
+        .values()
+        .find(of_run)?
+        .started
+        .adapter
+        .as_deref()?;
     serde_json::from_value(name.into()).ok()
 }
 

@@ -8,6 +8,7 @@
 use super::attempt::claim;
 use super::attempt::gate::{charge, start_check};
 use super::attempt::iterations::{begin_iterations, has_another, request_iteration};
+use super::attempt::lending;
 use super::attempt::outcomes::end_asked;
 use super::attempt::provider_wait;
 use super::attempt::stuck::why_to_pause;
@@ -52,7 +53,7 @@ pub fn advance(state: &State, now: Timestamp) -> Vec<Event> {
         // Last, because everything left has been asked to stop: the next start knows that no
         // attempt is to blame.
         abandon_shutdown,
-        prepare,
+        lending::prepare,
         request_announced_runs,
         budget::stop_hard,
         provider_wait::stop_runs,
@@ -278,7 +279,10 @@ fn drain(plan: &mut Plan<'_>, _: &Settings) {
         let at_boundary = match attempt.phase {
             AttemptPhase::Starting => attempt.run.is_none(),
             AttemptPhase::Backoff => !is_merge_work(attempt),
-            AttemptPhase::Preparing => attempt.setup.is_some() && attempt.run.is_none(),
+            AttemptPhase::Preparing => {
+                let waits = attempt.setup.is_some() || attempt.lent().is_some();
+                waits && attempt.run.is_none()
+            }
             AttemptPhase::Queued
             | AttemptPhase::Working
             | AttemptPhase::Gating
@@ -292,7 +296,9 @@ fn drain(plan: &mut Plan<'_>, _: &Settings) {
         if !at_boundary || state.is_under_way(agent, &attempt.idea) {
             continue;
         }
-        if is_merge_work(attempt) {
+        if is_merge_work(attempt) && attempt.phase == AttemptPhase::Preparing {
+            plan.move_attempt(agent, AttemptInput::Returned);
+        } else if is_merge_work(attempt) {
             plan.move_attempt(agent, AttemptInput::Hold);
         } else {
             let end = End::keeping(AttemptEnd::Interrupted, IdeaStatus::Pending, None);
@@ -458,29 +464,4 @@ fn next_gate(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, settings: 
         held: review::is_wanted(plan.state, &attempt.idea, settings),
     });
     plan.move_attempt(agent, AttemptInput::GatePassed);
-}
-
-/// Prepares the worktrees of new attempts, and sets them up.
-fn prepare(plan: &mut Plan<'_>, settings: &Settings) {
-    let state = plan.state;
-    for (agent, attempt) in &state.agents {
-        let new = attempt.phase == AttemptPhase::Preparing;
-        if !new || attempt.ending.is_some() || state.is_under_way(agent, &attempt.idea) {
-            continue;
-        }
-        if let Some(due) = &attempt.setup {
-            if may_merge(state) {
-                setup::prepare(plan, agent, attempt, due, settings);
-            }
-        } else {
-            plan.request(effect::PrepareWorktree {
-                agent: agent.clone(),
-                idea: attempt.idea.clone(),
-                branch: attempt.branch.clone(),
-                worktree: attempt.worktree.clone(),
-                target: settings.target.clone(),
-                from: attempt.kept.as_ref().map(|kept| kept.worktree.clone()),
-            });
-        }
-    }
 }

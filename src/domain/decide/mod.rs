@@ -295,6 +295,7 @@ fn follow(plan: &mut Plan<'_>, effect: &Effect, ended: Ended) -> Option<String> 
         Effect::StartResolution(it) => ended.to(merge::conflict::resolution_started, plan, it),
         Effect::FinishResolution(it) => ended.to(merge::conflict::resolution_finished, plan, it),
         Effect::ReleaseWorktree(it) => ended.to(released, plan, it),
+        Effect::LendWorktree(it) => ended.to(attempt::lending::lent, plan, it),
         Effect::MakeCheckpoint(it) => ended.to(checkpoints::made, plan, it),
         Effect::DeleteCheckpoint(it) => ended.to(checkpoints::deleted, plan, it),
         Effect::CheckRollback(it) => ended.to(rollback::checked, plan, it),

@@ -182,7 +182,9 @@ pub(super) fn save_work(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt)
         .redirect
         .as_ref()
         .is_none_or(|redirect| redirect.saved.is_some());
-    let Some(base) = attempt.base.clone().filter(|_| !saved) else {
+    // Without a worktree there is nothing to hand over.
+    let done = saved || attempt.lent().is_some();
+    let Some(base) = attempt.base.clone().filter(|_| !done) else {
         return false;
     };
     plan.request(effect::SaveWork {

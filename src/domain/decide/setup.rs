@@ -232,6 +232,7 @@ pub(super) fn start_over(plan: &mut Plan<'_>) {
         if attempt.phase != AttemptPhase::Preparing
             || attempt.ending.is_some()
             || attempt.kept.is_some()
+            || attempt.iteration > 0
             || !(failed || state.waits_for_command(attempt))
             || state.is_under_way(agent, &attempt.idea)
         {

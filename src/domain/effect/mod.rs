@@ -66,6 +66,9 @@ pub enum Effect {
     /// Release the worktree and delete the branch; commits outside the target and uncommitted work
     /// are kept under `refs/swarm/rescue/`. Already done: neither exists.
     ReleaseWorktree(ReleaseWorktree),
+    /// Release the worktree of finished work, unless it holds something that is not on its branch;
+    /// the branch stays. Already done: the worktree does not exist.
+    LendWorktree(LendWorktree),
     /// Make a checkpoint: each agent's work and the file under private references, and last the
     /// reference to an annotated tag object on the target's commit. Already done: that reference
     /// exists, and the file names this effect.
@@ -130,6 +133,7 @@ impl Effect {
             | Self::StartResolution(_)
             | Self::FinishResolution(_)
             | Self::ReleaseWorktree(_)
+            | Self::LendWorktree(_)
             | Self::DeleteCheckpoint(_)
             | Self::CheckRollback(_)
             | Self::ArchiveInbox(_)
@@ -153,6 +157,7 @@ impl Effect {
             | Self::StartResolution(_)
             | Self::FinishResolution(_)
             | Self::ReleaseWorktree(_)
+            | Self::LendWorktree(_)
             | Self::MakeCheckpoint(_)
             | Self::DeleteCheckpoint(_)
             | Self::CheckRollback(_)
@@ -172,6 +177,7 @@ impl Effect {
             Self::StartResolution(it) => Some(&it.worktree),
             Self::FinishResolution(it) => Some(&it.worktree),
             Self::ReleaseWorktree(it) => Some(&it.worktree),
+            Self::LendWorktree(it) => Some(&it.worktree),
             // An agent's run is in the worktree of its attempt, which ends after it.
             Self::Run(_)
             | Self::StopRun(_)
@@ -219,6 +225,7 @@ impl Effect {
             | Self::StartResolution(_)
             | Self::FinishResolution(_)
             | Self::ReleaseWorktree(_)
+            | Self::LendWorktree(_)
             | Self::MakeCheckpoint(_)
             | Self::DeleteCheckpoint(_)
             | Self::CheckRollback(_)
@@ -236,6 +243,7 @@ impl Effect {
             Self::PrepareWorktree(it) => it.agent == *of,
             Self::Seal(it) => it.agent == *of,
             Self::SaveWork(it) => it.agent == *of,
+            Self::LendWorktree(it) => it.agent == *of,
             Self::Run(run) => match &run.purpose {
                 Purpose::Iteration { agent, .. } | Purpose::Gate { agent, .. } => agent == of,
                 Purpose::Verify { idea, .. } => idea == at,

@@ -71,6 +71,18 @@ pub struct SaveWork {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+pub struct LendWorktree {
+    pub agent: AgentId,
+    pub branch: String,
+    pub worktree: String,
+    /// Commit of the branch that everything in the worktree must be in.
+    pub head: Oid,
+    /// Date of a rescue commit, fixed so that a repeated effect gives the same object.
+    pub at: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ReleaseWorktree {
     pub worktree: String,
     pub branch: String,

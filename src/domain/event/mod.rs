@@ -139,6 +139,10 @@ pub enum Event {
     AttemptMoved(AttemptMoved),
     /// The worktree of an attempt is ready.
     WorktreeReady(WorktreeReady),
+    /// Finished work waits on its branch, and another idea may have its worktree.
+    WorktreeLent(WorktreeLent),
+    /// A worktree was not lent, because it holds more than its branch.
+    WorktreeStays(WorktreeStays),
     /// An iteration started.
     IterationStarted(IterationStarted),
     /// A quality command started in the attempt's worktree.

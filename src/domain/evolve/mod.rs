@@ -98,7 +98,9 @@ fn fold(state: &mut State, at: Timestamp, event: &Event) {
 
         Event::IdeaClaimed(claimed) => attempt::claim(state, at, claimed),
         Event::AttemptMoved(moved) => attempt::change_phase(state, moved),
-        Event::WorktreeReady(ready) => attempt::take_worktree(state, ready),
+        Event::WorktreeReady(ready) => attempt::worktree::take(state, ready),
+        Event::WorktreeLent(lent) => attempt::worktree::lend(state, lent),
+        Event::WorktreeStays(stays) => attempt::worktree::keep(state, stays),
         Event::IterationStarted(started) => attempt::start_iteration(state, at, started),
         Event::GateStarted(started) => attempt::start_gate(state, started),
         Event::RunStarted(started) => attempt::start_run(state, started),

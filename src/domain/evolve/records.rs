@@ -37,7 +37,7 @@ pub(super) fn owe(state: &mut State, at: Timestamp, run: &RunId, end: &RunEnd) {
         task: attempt.task.clone(),
         started_at: attempt.iteration_at.unwrap_or(at),
         ended_at: at,
-        adapter: attempt.adapter.clone(),
+        adapter: attempt.started.adapter.clone(),
         said: attempt.said.clone(),
         session: attempt.session.as_ref().map(|it| it.id.clone()),
         end: end.clone(),

@@ -191,6 +191,7 @@ pub(super) fn request(state: &mut State, requested: &EffectRequested) {
         | Effect::Land(_)
         | Effect::StartResolution(_)
         | Effect::FinishResolution(_)
+        | Effect::LendWorktree(_)
         | Effect::DeleteCheckpoint(_)
         | Effect::CheckRollback(_)
         | Effect::MoveTarget(_)
@@ -239,6 +240,7 @@ fn tidying_failed(owed: &mut Owed, effect: Effect) {
         | Effect::Land(_)
         | Effect::StartResolution(_)
         | Effect::FinishResolution(_)
+        | Effect::LendWorktree(_)
         | Effect::MakeCheckpoint(_)
         | Effect::DeleteCheckpoint(_)
         | Effect::CheckRollback(_)
@@ -279,7 +281,7 @@ fn find_landing(state: &mut State, at: Timestamp, id: &IdeaId, commit: &Oid) {
             if state
                 .ended
                 .get(&agent)
-                .is_some_and(|ended| ended.worktree == unused.worktree)
+                .is_some_and(|ended| ended.branch == unused.branch)
             {
                 unused.landed = None;
             }

@@ -49,6 +49,8 @@ pub enum AttemptInput {
     Hold,
     /// Time and a slot are available for the next iteration.
     Continue,
+    /// Likewise, but its worktree must be made or set up again first.
+    Prepare,
     /// The agent reported COMPLETE.
     SaidComplete,
     /// The agent needs a person.
@@ -123,7 +125,8 @@ impl State<Machine> for AttemptPhase {
             (Self::Working, I::SaidComplete) => Transition(Self::Gating),
             (Self::Working | Self::Gating | Self::Starting, I::Hold)
             | (Self::WaitingForHuman, I::Answered)
-            | (Self::ReadyToMerge, I::Returned) => Transition(Self::Backoff),
+            | (Self::ReadyToMerge | Self::Preparing, I::Returned) => Transition(Self::Backoff),
+            (Self::Backoff, I::Prepare) => Transition(Self::Preparing),
             (Self::Working, I::NeedsHuman) => Transition(Self::WaitingForHuman),
             // A resolution needs no gate of its own: the merged tree is verified.
             (Self::Gating | Self::Working | Self::Backoff, I::GatePassed) => {

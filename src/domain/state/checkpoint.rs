@@ -236,8 +236,8 @@ pub struct Unfinished {
     pub review: Option<Box<ReviewComment>>,
     /// Messages from a person that no prompt has carried yet.
     pub messages: Vec<String>,
-    /// Set if an earlier checkpoint saved the work and nobody has continued it: there is no
-    /// worktree.
+    /// Set if there is no worktree: an earlier checkpoint saved the work and nobody has continued
+    /// it, or it waits on its branch.
     pub saved: Option<Saved>,
 }
 
@@ -265,7 +265,7 @@ fn of_attempt(agent: &AgentId, attempt: &Attempt) -> Option<Unfinished> {
     Some(Unfinished {
         idea: attempt.idea.clone(),
         agent: agent.clone(),
-        worktree: attempt.worktree.clone(),
+        worktree: attempt.last_worktree().to_owned(),
         branch: attempt.branch.clone(),
         base,
         iterations: attempt.iteration,
@@ -273,7 +273,7 @@ fn of_attempt(agent: &AgentId, attempt: &Attempt) -> Option<Unfinished> {
         feedback: attempt.feedback.clone(),
         review: attempt.review.clone(),
         messages: told.cloned().collect(),
-        saved: None,
+        saved: attempt.lent_work(),
     })
 }
 

@@ -52,8 +52,8 @@ use crate::domain::usage::Spent;
 
 pub use attempt::prompt_cause;
 pub use attempt::{
-    Attempt, AttemptEnd, EndedAttempt, Ending, Excused, FailedCheck, Feedback, ReviewComment, Said,
-    Task,
+    Attempt, AttemptEnd, EndedAttempt, Ending, Excused, FailedCheck, Feedback, Lending,
+    ReviewComment, Said, Started, Task,
 };
 pub use idea::{Audit, Idea, IdeaStatus, Kept, LANDED};
 pub use merge_entry::{Conflict, MergeEntry, Verified, Waits};

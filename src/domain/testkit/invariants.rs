@@ -12,13 +12,13 @@ use crate::domain::decide;
 use crate::domain::effect::{self, Effect};
 use crate::domain::event::{AttemptMoved, Event, IterationExcused};
 use crate::domain::hook::{HookCall, Passage};
-use crate::domain::ids::IdeaId;
+use crate::domain::ids::{IdeaId, attempt_name};
 use crate::domain::lifecycle::{
     AttemptInput, AttemptPhase, MergeInput, MergePhase, SwarmInput, SwarmPhase, attempt, merge,
     step, swarm,
 };
 use crate::domain::settings::Settings;
-use crate::domain::state::{Attempt, Idea, IdeaStatus, MergeEntry, State, Task};
+use crate::domain::state::{Attempt, Idea, IdeaStatus, Lending, MergeEntry, State, Task};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
 
@@ -41,6 +41,7 @@ pub(crate) fn check(state: &State, now: Timestamp) {
     hooks_are_called(state, now);
     people_are_told(state);
     a_worktree_is_of_one(state);
+    lent_worktrees_are_nobodys(state);
     reserved_ideas_can_begin(state);
     the_memory_is_sound(state);
     for run in state.stops.keys() {
@@ -112,6 +113,39 @@ pub(crate) fn follows_the_machines(state: &State, event: &Event) {
         _ => true,
     };
     assert!(legal, "no machine leads there: {event:?}");
+}
+
+/// Panics when an idea gets one worktree too many although finished work could lend its own.
+pub(crate) fn room_is_made_first(state: &State, event: &Event) {
+    let is_new = match event {
+        Event::IdeaClaimed(claimed) => {
+            let kept = state.ideas.get(&claimed.id).and_then(|it| it.kept.as_ref());
+            kept.is_none_or(|kept| kept.worktree.saved.is_some())
+        }
+        Event::EffectRequested(asked) => match &asked.effect {
+            Effect::PrepareWorktree(it) => state.agents[&it.agent].lent().is_some(),
+            _ => false,
+        },
+        _ => false,
+    };
+    let Some(settings) = state.settings.as_ref().filter(|_| is_new) else {
+        return;
+    };
+    let can_lend = |entry: &MergeEntry| {
+        let attempt = &state.agents[&entry.agent];
+        let rests = attempt.phase == AttemptPhase::ReadyToMerge && attempt.ending.is_none();
+        entry.phase == MergePhase::Queued
+            && rests
+            && attempt.lent().is_none()
+            && attempt.lending != Lending::HoldsMore
+            && !state.is_under_way(&entry.agent, &entry.idea)
+    };
+    let is_full = state.worktrees_in_use() >= settings.max_worktrees as usize;
+    let lenders = state.queue.iter().filter(|entry| can_lend(entry)).count();
+    assert!(
+        !is_full || lenders == 0 || !settings.cleanup_on_success,
+        "one worktree too many: {event:?}"
+    );
 }
 
 /// Panics when the calls that were decided with an event are not those that are owed by the state
@@ -308,6 +342,32 @@ fn a_worktree_is_of_one(state: &State) {
     assert!(!seen.contains(&state.free_worktree()));
 }
 
+/// Only finished work lends its worktree, and nothing runs in what is not there.
+fn lent_worktrees_are_nobodys(state: &State) {
+    for (agent, attempt) in &state.agents {
+        if attempt.lent().is_none() {
+            continue;
+        }
+        assert_eq!(attempt.worktree, attempt_name(&attempt.branch), "{agent}");
+        assert!(attempt.run.is_none(), "{agent} runs without a worktree");
+        let fits = match attempt.phase {
+            AttemptPhase::Preparing
+            | AttemptPhase::Backoff
+            | AttemptPhase::ReadyToMerge
+            | AttemptPhase::Stopping => true,
+            AttemptPhase::Queued
+            | AttemptPhase::Starting
+            | AttemptPhase::Working
+            | AttemptPhase::Gating
+            | AttemptPhase::WaitingForHuman
+            | AttemptPhase::Merged
+            | AttemptPhase::Failed
+            | AttemptPhase::Released => false,
+        };
+        assert!(fits, "{agent} is {:?} without a worktree", attempt.phase);
+    }
+}
+
 /// What an agent was redirected to waits for nothing but that agent's end, a slot, and what was
 /// edited since.
 fn reserved_ideas_can_begin(state: &State) {
@@ -434,7 +494,8 @@ fn rests(state: &State, attempt: &Attempt, now: Timestamp) -> bool {
                 || state.holds_iterations()
                 || is_full(state, now)
                 || state.slots_free() == 0;
-            caught_up && (!running || may_rest)
+            let lends = attempt.lent().is_some() && is_lending(state);
+            (caught_up && (!running || may_rest)) || lends
         }
         AttemptPhase::Starting => {
             let later = is_full(state, now) || is_being_told(state, &attempt.idea, now);
@@ -445,7 +506,8 @@ fn rests(state: &State, attempt: &Attempt, now: Timestamp) -> bool {
         }
         AttemptPhase::Preparing => {
             let later = attempt.not_before.is_some_and(|time| time > now);
-            (attempt.setup.is_some() && later) || state.waits_for_command(attempt)
+            let lends = attempt.lent().is_some() && is_lending(state);
+            (attempt.setup.is_some() && later) || state.waits_for_command(attempt) || lends
         }
         AttemptPhase::Gating => {
             let red = state.red_baseline().is_some();
@@ -459,6 +521,11 @@ fn rests(state: &State, attempt: &Attempt, now: Timestamp) -> bool {
         AttemptPhase::ReadyToMerge => state.entry(&attempt.idea).is_some(),
         _ => false,
     }
+}
+
+/// Another attempt is about to make room for it.
+fn is_lending(state: &State) -> bool {
+    state.is_pending(|effect| matches!(effect, Effect::LendWorktree(_)))
 }
 
 /// Its account waits for its time, for a person, or for a run that tries it: that ends in any case.
@@ -498,10 +565,16 @@ fn entry_rests(state: &State, entry: &MergeEntry, now: Timestamp) -> bool {
     let draining = state.swarm.phase == SwarmPhase::Draining;
     match entry.phase {
         MergePhase::Queued => true,
-        MergePhase::Person => draining || entry.laid_out || entry.waits.is_some(),
+        MergePhase::Person => {
+            let lends = state.agents[&entry.agent].lent().is_some() && is_lending(state);
+            draining || entry.laid_out || entry.waits.is_some() || lends
+        }
         MergePhase::Resolver => {
             let attempt = &state.agents[&entry.agent];
-            draining || attempt.phase == AttemptPhase::Backoff
+            let lends = attempt.lent().is_some() && is_lending(state);
+            let again =
+                attempt.lending == Lending::MadeAgain && attempt.phase == AttemptPhase::Preparing;
+            draining || attempt.phase == AttemptPhase::Backoff || lends || again
         }
         // Nothing lands while a checkpoint is being made.
         MergePhase::Landing => {

@@ -89,6 +89,7 @@ pub(crate) fn settings() -> Settings {
         checkpoint_before_autopilot: false,
         checkpoint_tag: false,
         checkpoints_kept: 50,
+        max_worktrees: 64,
         hooks: std::collections::BTreeMap::new(),
         webhook: None,
         accounts: std::collections::BTreeMap::new(),

@@ -461,6 +461,7 @@ pub(crate) fn some_settings(choices: &mut Choices) -> Settings {
         checkpoint_before_autopilot: choices.chance(40),
         checkpoint_tag: false,
         checkpoints_kept: 1 + number(choices, 4),
+        max_worktrees: number(choices, 4),
         hooks: some_hooks(choices),
         webhook: choices.chance(40).then_some(Webhook { kinds: None }),
         accounts: some_accounts(choices),

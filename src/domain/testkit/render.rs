@@ -121,6 +121,9 @@ fn asked(effect: &Effect) -> String {
         Effect::FinishResolution(effect::FinishResolution { idea, .. }) => {
             format!("finishResolution {idea}")
         }
+        Effect::LendWorktree(effect::LendWorktree { worktree, .. }) => {
+            format!("lendWorktree {worktree}")
+        }
         Effect::ReleaseWorktree(effect::ReleaseWorktree { worktree, .. }) => {
             format!("releaseWorktree {worktree}")
         }

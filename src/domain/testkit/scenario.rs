@@ -13,8 +13,8 @@ use crate::domain::ids::{AgentId, EffectId, IdeaId, RunId};
 use crate::domain::observation::{Observation, RunEnd, RunEndKind};
 use crate::domain::outcome::{
     BaselineReady, BuildMergeOutcome, CheckRollbackOutcome, CheckpointDeleted, Failure,
-    FailureKind, InboxArchived, LandOutcome, MoveTargetOutcome, NotifyOutcome, Outcome,
-    StopDelivered, WorktreePrepared, WorktreeReleased,
+    FailureKind, InboxArchived, LandOutcome, LendOutcome, MoveTargetOutcome, NotifyOutcome,
+    Outcome, StopDelivered, WorktreePrepared, WorktreeReleased,
 };
 use crate::domain::rejection::Rejection;
 use crate::domain::request::Request;
@@ -217,6 +217,7 @@ impl Scenario {
         for event in events {
             let seq = self.state.seq + 1;
             invariants::follows_the_machines(&self.state, &event);
+            invariants::room_is_made_first(&self.state, &event);
             invariants::hooks_are_owed(&self.state, self.now, &event);
             invariants::people_are_told_once(&self.state, &event);
             evolve(&mut self.state, seq, self.now, &event);
@@ -447,6 +448,7 @@ pub(crate) fn name_of(effect: &Effect) -> &'static str {
         Effect::Land(_) => "land",
         Effect::StartResolution(_) => "startResolution",
         Effect::FinishResolution(_) => "finishResolution",
+        Effect::LendWorktree(_) => "lendWorktree",
         Effect::ReleaseWorktree(_) => "releaseWorktree",
         Effect::MakeCheckpoint(_) => "makeCheckpoint",
         Effect::DeleteCheckpoint(_) => "deleteCheckpoint",
@@ -509,7 +511,10 @@ pub(crate) fn good(effect: &Effect, number: u64) -> Outcome {
     let new = 0x1000 + number;
     match effect {
         Effect::PrepareWorktree(effect::PrepareWorktree { from, .. }) => WorktreePrepared {
-            head: oid(1),
+            head: from
+                .as_ref()
+                .and_then(|kept| kept.saved.as_ref())
+                .map_or_else(|| oid(1), |saved| saved.tip.clone()),
             base: from
                 .as_ref()
                 .map_or_else(|| oid(1), |kept| kept.base.clone()),
@@ -544,6 +549,7 @@ pub(crate) fn good(effect: &Effect, number: u64) -> Outcome {
         Effect::Land(_) => LandOutcome::Landed.into(),
         Effect::StartResolution(_) => outcomes::resolution_started(new, &["a.rs"]).into(),
         Effect::FinishResolution(_) => outcomes::resolution_finished(new).into(),
+        Effect::LendWorktree(_) => LendOutcome::Lent.into(),
         Effect::ReleaseWorktree(_) => WorktreeReleased::default().into(),
         Effect::MakeCheckpoint(effect::MakeCheckpoint { reason, at, .. }) => {
             Box::new(checkpoint(*reason, *at, number)).into()

@@ -260,6 +260,7 @@ impl Sim {
             assert_eq!(serde_json::from_str::<Event>(&text).unwrap(), event);
             let seq = self.state.seq + 1;
             invariants::follows_the_machines(&self.state, &event);
+            invariants::room_is_made_first(&self.state, &event);
             if self.durable < self.log.len() || self.state.hooks_announced.is_empty() {
                 invariants::hooks_are_owed(&self.state, self.now, &event);
                 invariants::people_are_told_once(&self.state, &event);

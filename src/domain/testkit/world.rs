@@ -15,9 +15,9 @@ use crate::domain::ids::{AgentId, CheckpointName, IdeaId, Oid, RunId};
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::outcome::{
     BaselineReady, BuildMergeOutcome, CheckRollbackOutcome, CheckpointDeleted, Failure,
-    FailureKind, FinishResolutionOutcome, LandOutcome, LeftOut, MoveTargetOutcome, NotifyOutcome,
-    Outcome, ResolutionStarted, SaveWorkOutcome, SealOutcome, StopDelivered, TreeSetup,
-    VerifyReady, WorktreePrepared,
+    FailureKind, FinishResolutionOutcome, LandOutcome, LeftOut, LendOutcome, MoveTargetOutcome,
+    NotifyOutcome, Outcome, ResolutionStarted, SaveWorkOutcome, SealOutcome, StopDelivered,
+    TreeSetup, VerifyReady, WorktreePrepared,
 };
 use crate::domain::state::checkpoint::{Checkpoint, IdeaThen};
 use crate::domain::state::{Attempt, State, Task};
@@ -51,7 +51,7 @@ pub(crate) struct World {
     checkpoints: BTreeMap<CheckpointName, Held>,
     /// The work that checkpoints keep.
     kept: Vec<(CheckpointName, AgentId, Saved)>,
-    /// The work of agents that were redirected; it is never thrown away.
+    /// The work of agents that were redirected or lent their worktree; it is never thrown away.
     redirected: Vec<Saved>,
     /// What had landed in the commits that checkpoints are of.
     history: BTreeMap<Oid, Vec<(IdeaId, Oid)>>,
@@ -225,6 +225,7 @@ impl World {
                 self.must_be_kept(it);
                 self.prepare(it, choices)?.into()
             }
+            Effect::LendWorktree(it) => self.lend(it, choices)?.into(),
             Effect::ReleaseWorktree(_) | Effect::ArchiveInbox(_) => tidied(effect, choices)?,
             Effect::Notify(_) => Self::tell(choices)?.into(),
             Effect::JudgeReplay(it) => replay_measured(it.why.as_deref()).into(),
@@ -318,7 +319,8 @@ impl World {
             Some(kept) => kept.base.clone(),
             None => self.tip(),
         };
-        let head = base.clone();
+        let saved = effect.from.as_ref().and_then(|kept| kept.saved.as_ref());
+        let head = saved.map_or_else(|| base.clone(), |saved| saved.tip.clone());
         let warm = choices.chance(50);
         let setup = some_setup(choices);
         Ok(WorktreePrepared {
@@ -402,6 +404,24 @@ impl World {
             }),
             _ => Err(cannot(choices)),
         }
+    }
+
+    fn lend(
+        &mut self,
+        effect: &effect::LendWorktree,
+        choices: &mut Choices,
+    ) -> Result<LendOutcome, Failure> {
+        Ok(match choices.pick(10) {
+            8 => LendOutcome::HoldsMore {
+                what: "uncommitted files (a.rs)".into(),
+            },
+            9 => return Err(cannot(choices)),
+            _ => {
+                let (tip, wip) = (effect.head.clone(), None);
+                self.redirected.push(Saved { tip, wip });
+                LendOutcome::Lent
+            }
+        })
     }
 
     /// The work that an attempt goes on from.
@@ -657,10 +677,12 @@ impl World {
                 BuildMergeOutcome::TargetRewritten { found, dropped }
             }
             15 => return Err(cannot(choices)),
-            16 => BuildMergeOutcome::BroughtOver {
-                base: target,
-                head: self.commit(),
-            },
+            16 => {
+                let (base, head) = (target, self.commit());
+                let (tip, wip) = (head.clone(), None);
+                self.redirected.push(Saved { tip, wip });
+                BuildMergeOutcome::BroughtOver { base, head }
+            }
             _ => {
                 let commit = self.commit();
                 self.built

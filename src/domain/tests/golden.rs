@@ -33,7 +33,7 @@ use crate::domain::event::{
     SettingsLoaded, SetupPassed, SetupStarted, SignalSeen, StateRepaired, StateRestored,
     TargetRewritten, TargetSeen, TargetSettled, TaskSet, UndoRecorded, VerifyDoubted, VerifyPassed,
     VerifyReady, VerifyStarted, WarningCleared, WarningRaised, WorkRescued, WorkSaved,
-    WorktreeReady,
+    WorktreeLent, WorktreeReady, WorktreeStays,
 };
 use crate::domain::hook::{HookName, HookSettings};
 use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, RunId};
@@ -273,6 +273,12 @@ fn attempt_samples() -> Vec<Event> {
             head: oid(2),
             warm: false,
             setup: None,
+            worktree: Some("w02".into()),
+        }),
+        Event::WorktreeLent(WorktreeLent { agent: of() }),
+        Event::WorktreeStays(WorktreeStays {
+            agent: of(),
+            why: "uncommitted files (a.txt)".into(),
         }),
         Event::IterationStarted(IterationStarted {
             agent: of(),
@@ -660,6 +666,13 @@ fn effect_samples() -> Vec<Event> {
             source: None,
             at: START,
         }),
+        Effect::LendWorktree(effect::LendWorktree {
+            agent: agent(1),
+            branch: branch.into(),
+            worktree: worktree.into(),
+            head: oid(2),
+            at: START,
+        }),
         Effect::ReleaseWorktree(effect::ReleaseWorktree {
             worktree: worktree.into(),
             branch: branch.into(),
@@ -1002,6 +1015,7 @@ fn setup_samples() -> Vec<Event> {
             head: oid(2),
             warm: true,
             setup: Some("0123".into()),
+            worktree: None,
         }),
         Event::AttemptSealed(AttemptSealed {
             agent: agent(1),

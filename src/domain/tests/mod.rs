@@ -16,6 +16,7 @@ mod hooks;
 mod ideas;
 mod interventions;
 mod launches;
+mod lending;
 mod memory;
 mod merging;
 mod messages;

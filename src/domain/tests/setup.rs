@@ -127,7 +127,10 @@ fn in_a_new_folder_of_worktrees_nothing_is_set_up_and_paths_name_it() {
         });
         assert_eq!(s.state.setups.is_empty(), is_new);
         let shown = view::agent(&s.state, &agent(1)).unwrap();
-        assert_eq!(shown.worktree, "/state/swarm/app-1f2e3d4c/w01");
+        assert_eq!(
+            shown.worktree.as_deref(),
+            Some("/state/swarm/app-1f2e3d4c/w01")
+        );
     }
 }
 

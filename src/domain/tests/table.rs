@@ -579,6 +579,7 @@ fn all_transitions_of_an_attempt() {
         I::Started,
         I::Hold,
         I::Continue,
+        I::Prepare,
         I::SaidComplete,
         I::NeedsHuman,
         I::Answered,
@@ -591,13 +592,13 @@ fn all_transitions_of_an_attempt() {
     ];
     assert_snapshot!(transitions!(attempt::Machine, phases, inputs), @r"
     Queued: 
-    Preparing: Prepared -> Starting, Hold -> Preparing, Stop -> Stopping, Fail -> Failed, Release -> Released
+    Preparing: Prepared -> Starting, Hold -> Preparing, Returned -> Backoff, Stop -> Stopping, Fail -> Failed, Release -> Released
     Starting: Started -> Working, Hold -> Backoff, Stop -> Stopping, Fail -> Failed, Release -> Released
     Working: Hold -> Backoff, SaidComplete -> Gating, NeedsHuman -> WaitingForHuman, GatePassed -> ReadyToMerge, Stop -> Stopping, Fail -> Failed, Release -> Released
     Gating: Hold -> Backoff, GatePassed -> ReadyToMerge, Stop -> Stopping, Fail -> Failed, Release -> Released
     Stopping: Stop -> Stopping, Fail -> Failed, Release -> Released
     WaitingForHuman: Continue -> Starting, Answered -> Backoff, Stop -> Released, Fail -> Failed, Release -> Released
-    Backoff: Continue -> Starting, GatePassed -> ReadyToMerge, Stop -> Released, Fail -> Failed, Release -> Released
+    Backoff: Continue -> Starting, Prepare -> Preparing, GatePassed -> ReadyToMerge, Stop -> Released, Fail -> Failed, Release -> Released
     ReadyToMerge: Returned -> Backoff, Stop -> Released, Landed -> Merged, Fail -> Failed, Release -> Released
     Merged: 
     Failed: 

@@ -19,7 +19,7 @@ fn working() -> Scenario {
     s
 }
 
-fn undo(s: &Scenario) -> Command {
+pub(super) fn undo(s: &Scenario) -> Command {
     Command::Undo {
         seq: s.state.last_undoable().map_or(0, |last| last.seq),
         from: None,

@@ -7,6 +7,8 @@
 //! comes later. A worktree that meanwhile belongs to another attempt is not touched. A branch is
 //! deleted only if the target contains its commit or it is saved under `refs/swarm/rescue/`.
 
+use std::fs;
+
 use git2::Oid;
 
 use super::registry::{Found, Worktree};
@@ -17,8 +19,8 @@ use crate::crash;
 use crate::domain::ids::attempt_name;
 use crate::domain::time::Timestamp;
 use crate::git::error::GitError;
-use crate::git::objects::names::{branch_ref, check_worktree};
-use crate::git::repo::{Identity, Repo};
+use crate::git::objects::names::{branch_ref, check_worktree, shown};
+use crate::git::repo::{Head, Identity, Repo};
 use crate::git::resolution::{lost_work::open_ref, moved_target::resolution_ref, note};
 
 /// What justifies deleting the branch.
@@ -97,6 +99,65 @@ impl Repo {
         crash::point("git.release.before-branch");
         done.branch_deleted = self.delete_branch_if_proven(want)?;
         Ok(done)
+    }
+
+    /// Releases the worktree of finished work, and nothing else. Returns what it holds besides the
+    /// branch at `head`, if anything; nothing is changed then. May be repeated.
+    pub fn lend_worktree(&self, want: &Release, head: Oid) -> Result<Option<String>, GitError> {
+        check_worktree(&want.name)?;
+        if let Found::Ours(worktree) = self.look_up(&want.name)?
+            && worktree.owner().is_none_or(|owner| owner == want.branch)
+            && let Some(more) = self.holds_more(&worktree, want, head)?
+        {
+            return Ok(Some(more));
+        }
+        self.release_worktree(want).map(|_| None)
+    }
+
+    /// What a worktree holds that is not on its branch at `head`.
+    fn holds_more(
+        &self,
+        worktree: &Worktree,
+        want: &Release,
+        head: Oid,
+    ) -> Result<Option<String>, GitError> {
+        let other = |what: &str| Ok(Some(what.to_owned()));
+        if self.branch_commit(&want.branch)? != Some(head) {
+            return other("newer commits of its branch");
+        }
+        if worktree.head()? != Head::Branch(want.branch.clone()) {
+            return other("another branch or commit");
+        }
+        let entries = self.status(worktree)?;
+        if let Some(first) = entries.first() {
+            let others = entries.len() - 1;
+            let others = if others == 0 {
+                String::new()
+            } else {
+                format!(" and {others} more")
+            };
+            return Ok(Some(format!(
+                "uncommitted files ({}{others})",
+                shown(&first.path)
+            )));
+        }
+        if !index_is_plain(worktree) {
+            return other("files that git is told to ignore changes of");
+        }
+        if worktree.has_submodule_work() {
+            return other("work in a submodule");
+        }
+        if fs::symlink_metadata(worktree.git_dir.join("locked")).is_ok() {
+            return other("a lock of yours (git worktree lock)");
+        }
+        let attempt = want.attempt();
+        let is_open = note::is_open(worktree)
+            || self.read_ref(&open_ref(&attempt))?.is_some()
+            || self.read_ref(&resolution_ref(&attempt))?.is_some();
+        if is_open {
+            return other("an unfinished conflict");
+        }
+        Ok(None)
     }
 
     /// Saves all work, then renames the worktree to `.old-<name>`: from here on it holds nothing of

@@ -214,19 +214,19 @@ pub fn from_state(state: &State, id: &AgentId) -> Option<FromState> {
         let kept = attempt.kept.as_ref();
         let saved = kept.and_then(|kept| kept.worktree.saved.as_ref());
         let worktree = WorktreeContext {
-            id: attempt.worktree.clone(),
+            id: attempt.last_worktree().to_owned(),
             branch: attempt.branch.clone(),
             base: own(&attempt.base),
             tip: own(&attempt.head),
             wip: saved.and_then(|saved| own(&saved.wip)),
         };
         let mut shown = state_of(state, identity, &usage::by_attempt(attempt), worktree);
-        shown.model.adapter.clone_from(&attempt.adapter);
+        shown.model.adapter.clone_from(&attempt.started.adapter);
         return Some(FromState {
             state: shown,
             runs: attempt.runs.clone(),
             session: attempt.own_session().map(|session| session.id.clone()),
-            worktree: attempt.worktree.clone(),
+            worktree: attempt.last_worktree().to_owned(),
             branch: attempt.branch.clone(),
             has_ended: false,
         });

@@ -229,6 +229,9 @@ pub(super) fn effect_words(effect: &Effect) -> String {
         Effect::FinishResolution(effect::FinishResolution { idea, .. }) => {
             format!("finish the merge of {idea}")
         }
+        Effect::LendWorktree(effect::LendWorktree { worktree, .. }) => {
+            format!("lend worktree {worktree}")
+        }
         Effect::ReleaseWorktree(effect::ReleaseWorktree { worktree, .. }) => {
             format!("release worktree {worktree}")
         }

@@ -135,6 +135,8 @@ pub fn interest(event: &Event) -> Interest {
         | Event::ReplayJudged(_)
         | Event::WarningCleared(_) => News,
         Event::WorktreeReady(_)
+        | Event::WorktreeLent(_)
+        | Event::WorktreeStays(_)
         | Event::GateStarted(_)
         | Event::BaselineCleared(_)
         | Event::BaselineDoubted(_)

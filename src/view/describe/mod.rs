@@ -210,6 +210,15 @@ fn describe_event(event: &Event) -> String {
         Event::WorktreeReady(WorktreeReady { agent, head, .. }) => {
             format!("worktree of {agent} ready at {}", short(head))
         }
+        Event::WorktreeLent(it) => {
+            format!(
+                "{}: its work waits on its branch, and its worktree is lent",
+                it.agent
+            )
+        }
+        Event::WorktreeStays(it) => {
+            format!("worktree of {} is not lent; it holds {}", it.agent, it.why)
+        }
         Event::IterationStarted(IterationStarted {
             agent, iteration, ..
         }) => format!("{agent} starts iteration {iteration}"),

@@ -210,6 +210,8 @@ fn names(event: &Event) -> Names<'_> {
         Event::GateStarted(it) => Names::run(&it.run).of(Some(&it.agent), None),
         Event::AttemptMoved(it) => Names::agent(&it.agent),
         Event::WorktreeReady(it) => Names::agent(&it.agent),
+        Event::WorktreeLent(it) => Names::agent(&it.agent),
+        Event::WorktreeStays(it) => Names::agent(&it.agent),
         Event::SignalSeen(it) => Names::agent(&it.agent),
         Event::IterationJudged(it) => Names::agent(&it.agent),
         Event::IterationExcused(it) => Names::agent(&it.agent),
@@ -340,6 +342,7 @@ fn effect_names(effect: &Effect) -> Names<'_> {
     match effect {
         Effect::PrepareWorktree(it) => Names::default().of(Some(&it.agent), Some(&it.idea)),
         Effect::Seal(it) => Names::default().of(Some(&it.agent), Some(&it.idea)),
+        Effect::LendWorktree(it) => Names::agent(&it.agent),
         Effect::SaveWork(it) => Names::default().of(Some(&it.agent), Some(&it.idea)),
         Effect::BuildMerge(it) => Names::idea(&it.idea),
         Effect::PrepareVerify(it) => Names::idea(&it.idea),

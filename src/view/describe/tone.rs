@@ -47,6 +47,8 @@ pub fn tone(event: &Event) -> Tone {
         | Event::TargetSeen(_)
         | Event::AttemptMoved(_)
         | Event::WorktreeReady(_)
+        | Event::WorktreeLent(_)
+        | Event::WorktreeStays(_)
         | Event::GateStarted(_)
         | Event::BaselineReady(_)
         | Event::BaselineCleared(_)

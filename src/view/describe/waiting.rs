@@ -61,6 +61,7 @@ fn describe_effect(state: &State, effect: &Effect) -> Option<String> {
         | Effect::StartResolution(_)
         | Effect::FinishResolution(_)
         | Effect::ReleaseWorktree(_)
+        | Effect::LendWorktree(_)
         | Effect::MakeCheckpoint(_)
         | Effect::DeleteCheckpoint(_)
         | Effect::CheckRollback(_)

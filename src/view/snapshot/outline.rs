@@ -189,7 +189,7 @@ fn of_attempt(attempt: &Attempt) -> Value {
         "attempt": attempt.number,
         "profile": attempt.profile,
         "phase": attempt.phase,
-        "worktree": attempt.worktree,
+        "worktree": attempt.lent().is_none().then_some(&attempt.worktree),
         "branch": attempt.branch,
         "iterations": attempt.iteration,
         "commit": attempt.head,

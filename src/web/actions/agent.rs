@@ -8,7 +8,6 @@ use super::changes;
 use super::dialog::Dialog;
 use super::swarm::radios;
 use super::{Action, Done, Watch, shown};
-use crate::domain::attention::worktree_path;
 use crate::domain::command::Command;
 use crate::domain::decide;
 use crate::domain::event::Event;
@@ -17,6 +16,7 @@ use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::scheduling;
 use crate::domain::settings::Mode;
 use crate::domain::state::State;
+use crate::view::own_worktree;
 use crate::web::pages::WebError;
 use crate::web::parts::{doing, span, title};
 
@@ -186,7 +186,7 @@ struct Stopped {
     idea: IdeaId,
     iteration: Option<String>,
     phase: AttemptPhase,
-    worktree: String,
+    worktree: Option<String>,
     is_autopilot: bool,
 }
 
@@ -202,7 +202,7 @@ impl Stopped {
                 format!("iteration {}, under way for {age}", attempt.iteration)
             }),
             phase: attempt.phase,
-            worktree: worktree_path(state, &attempt.worktree),
+            worktree: own_worktree(state, attempt),
             is_autopilot: state.mode() == Mode::Autopilot,
         })
     }
@@ -227,7 +227,12 @@ impl Stopped {
                     } @else { "In semi-auto mode it waits until you assign it." }
                 }
                 dt { "Worktree" }
-                dd { code { (self.worktree) } " stays" }
+                dd {
+                    @match &self.worktree {
+                        Some(worktree) => { code { (worktree) } " stays" },
+                        None => "lent to another idea; all work is on the branch",
+                    }
+                }
                 dt { "Slot" }
                 dd { "becomes free for the next idea" }
             }
@@ -302,10 +307,9 @@ async fn ask_redirect(call: &Call) -> Result<Dialog, WebError> {
     let id = call.agent()?;
     let found = call.read(|state| {
         let attempt = state.agents.get(&id)?;
-        let place = (
-            attempt.idea.clone(),
-            worktree_path(state, &attempt.worktree),
-        );
+        let worktree = own_worktree(state, attempt);
+        let worktree = worktree.unwrap_or_else(|| "a new worktree, for its own is lent".into());
+        let place = (attempt.idea.clone(), worktree);
         Some((place, candidates(state, &id)))
     });
     let Some(((own, worktree), candidates)) = found else {

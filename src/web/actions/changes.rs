@@ -265,6 +265,8 @@ fn change(event: &Event) -> Option<(Object<'_>, String)> {
         | Event::SetupStarted(_)
         | Event::SetupPassed(_)
         | Event::WorktreeReady(_)
+        | Event::WorktreeLent(_)
+        | Event::WorktreeStays(_)
         | Event::GateStarted(_)
         | Event::RunStarted(_)
         | Event::RunEnded(_)

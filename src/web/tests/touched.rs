@@ -72,7 +72,9 @@ const STEPS: &[&str] = &[
     "verifyStarted",
     "workRescued",
     "workSaved",
+    "worktreeLent",
     "worktreeReady",
+    "worktreeStays",
 ];
 
 type Shown = BTreeMap<(String, String), (Touched, String)>;

@@ -4,7 +4,7 @@
 //! [`advance`](mod@crate::domain::decide::advance).
 
 use super::iterations::{may_start, must_wait};
-use super::provider;
+use super::{lending, provider};
 use crate::domain::decide::checkpoints;
 use crate::domain::decide::decision::Plan;
 use crate::domain::event::IdeaClaimed;
@@ -46,6 +46,9 @@ fn claim(plan: &mut Plan<'_>, settings: &Settings, wanted: impl Fn(&Idea) -> boo
     let Some(idea) = state.ideas.get(&id).filter(|idea| wanted(idea)) else {
         return;
     };
+    if kept_worktree(idea).is_none() && !lending::make_room(plan, settings) {
+        return;
+    }
     let profile = settings.profile_for(idea);
     let agent = AgentId::numbered(profile, state.counters.agents + 1);
     plan.emit(IdeaClaimed {
@@ -77,9 +80,12 @@ pub(crate) fn has_candidate(plan: &Plan<'_>, settings: &Settings) -> bool {
 /// Name of the worktree. An idea keeps the one with its work, because environments, build results
 /// and conversations are bound to a path; otherwise it gets the first that nobody uses.
 fn worktree(state: &State, idea: &Idea) -> String {
+    let kept = kept_worktree(idea).cloned();
+    kept.unwrap_or_else(|| state.free_worktree())
+}
+
+fn kept_worktree(idea: &Idea) -> Option<&String> {
     let kept = idea.kept.as_deref().map(|kept| &kept.worktree);
-    match kept.filter(|kept| kept.saved.is_none()) {
-        Some(kept) => kept.worktree.clone(),
-        None => state.free_worktree(),
-    }
+    let kept = kept.filter(|kept| kept.saved.is_none());
+    kept.map(|kept| &kept.worktree)
 }

@@ -4,7 +4,7 @@
 //! an attempt with a slot, and only while the swarm runs.
 
 use super::outcomes::time_out;
-use super::provider;
+use super::{lending, provider};
 use crate::domain::decide::advance::may_merge;
 use crate::domain::decide::decision::Plan;
 use crate::domain::decide::{baseline, budget, hooks};
@@ -53,8 +53,13 @@ pub(crate) fn begin_iterations(plan: &mut Plan<'_>, settings: &Settings) {
         .iter()
         .filter(goes_on)
         .min_by_key(|(_, attempt)| attempt.iteration_at);
-    if let Some((agent, _)) = next {
-        plan.move_attempt(agent, AttemptInput::Continue);
+    if let Some((agent, attempt)) = next {
+        let input = if lending::is_to_be_prepared(attempt) {
+            AttemptInput::Prepare
+        } else {
+            AttemptInput::Continue
+        };
+        plan.move_attempt(agent, input);
     }
 }
 

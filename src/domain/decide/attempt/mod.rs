@@ -12,6 +12,7 @@ pub(super) mod claim;
 pub(super) mod conversation;
 pub(super) mod gate;
 pub(super) mod iterations;
+pub(super) mod lending;
 pub(super) mod outcomes;
 pub(super) mod provider;
 pub(super) mod provider_wait;

@@ -53,7 +53,7 @@ pub(crate) fn prepared(
             warm,
             setup,
         }) => {
-            let setup = setup::prepared(plan, &attempt.worktree, warm, &setup);
+            let setup = setup::prepared(plan, &effect.worktree, warm, &setup);
             let is_ready = setup.is_none();
             plan.emit(WorktreeReady {
                 agent: agent.clone(),
@@ -61,17 +61,21 @@ pub(crate) fn prepared(
                 head,
                 warm,
                 setup,
+                worktree: attempt.lent().map(|_| effect.worktree.clone()),
             });
             if effect.from.is_none() {
                 first_sight_of_target(plan, &base);
             }
             environment_faults::over(plan);
             // An ending attempt ends now that nothing is in progress.
-            if attempt.ending.is_none() && is_ready {
+            let prepares = attempt.phase == AttemptPhase::Preparing;
+            if prepares && attempt.ending.is_none() && is_ready {
                 plan.move_attempt(agent, AttemptInput::Prepared);
             }
         }
-        Err(failure) if attempt.ending.is_none() => release_or_fail(plan, agent, &failure),
+        Err(failure) if attempt.ending.is_none() => {
+            conflict::has_no_place(plan, (agent, attempt), &failure);
+        }
         Err(_) => {}
     }
 }

@@ -16,7 +16,7 @@ use crate::domain::ids::{AgentId, IdeaId, Oid, RunId};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase, MergeInput, MergePhase};
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::outcome::{Failure, FinishResolutionOutcome, LeftOut, ResolutionStarted};
-use crate::domain::state::{Attempt, MergeEntry, Said, Task, Waits};
+use crate::domain::state::{Attempt, Lending, MergeEntry, Said, Task, Waits};
 
 /// Prefix of references to saved work.
 const RESCUED: &str = "refs/swarm/rescue/";
@@ -119,13 +119,19 @@ fn caught_up(plan: &mut Plan<'_>, id: &IdeaId, outcome: Result<ResolutionStarted
     }
     match outcome {
         Ok(ResolutionStarted { head, .. }) => {
+            let still_due = attempt
+                .setup
+                .as_ref()
+                .filter(|_| attempt.lending == Lending::MadeAgain);
             if let Some(base) = &attempt.base {
                 plan.emit(WorktreeReady {
                     agent: agent.clone(),
                     base: base.clone(),
                     head,
                     warm: true,
-                    setup: None,
+                    // One that was made again may still have to be set up.
+                    setup: still_due.map(|due| due.key.clone()),
+                    worktree: None,
                 });
             }
         }
@@ -216,6 +222,21 @@ pub(crate) fn leave_to_person(plan: &mut Plan<'_>, agent: &AgentId, entry: &Merg
     to_person(plan, entry, why);
     plan.move_attempt(agent, AttemptInput::Hold);
     rest_in_queue(plan, agent);
+}
+
+/// Handles that an attempt that had lent its worktree gets none: its conflict waits for a person.
+/// Otherwise it goes on as far as it can without one, or ends.
+pub(crate) fn has_no_place(
+    plan: &mut Plan<'_>,
+    (agent, attempt): (&AgentId, &Attempt),
+    failure: &Failure,
+) {
+    let Some(entry) = plan.entry(&attempt.idea) else {
+        return release_or_fail(plan, agent, failure);
+    };
+    if matches!(entry.phase, MergePhase::Resolver | MergePhase::Person) {
+        to_person(plan, entry, &failure.message);
+    }
 }
 
 fn to_person(plan: &mut Plan<'_>, entry: &MergeEntry, reason: &str) {

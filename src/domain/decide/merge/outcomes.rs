@@ -107,6 +107,7 @@ fn brought_over(plan: &mut Plan<'_>, entry: &MergeEntry, base: Oid, head: Oid) {
         head,
         warm: true,
         setup: None,
+        worktree: None,
     });
 }
 

@@ -5,11 +5,12 @@
 //! verifying or landing, and nothing is requested for an idea while an effect for it is pending.
 
 use crate::domain::decide::advance::may_merge;
+use crate::domain::decide::attempt::lending;
 use crate::domain::decide::decision::Plan;
 use crate::domain::decide::{hooks, setup};
 use crate::domain::effect::{self, Effect, Purpose, SetupTree};
 use crate::domain::event::VerifyStarted;
-use crate::domain::ids::{IdeaId, Oid};
+use crate::domain::ids::{AgentId, IdeaId, Oid};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase, MergeInput, MergePhase};
 use crate::domain::scheduling;
 use crate::domain::settings::Settings;
@@ -217,7 +218,7 @@ pub(crate) fn land(plan: &mut Plan<'_>, settings: &Settings) {
 
 /// Prepares conflicts in their worktrees and finishes them after the resolver; merges the target
 /// into work that was given back.
-pub(crate) fn settle(plan: &mut Plan<'_>, _: &Settings) {
+pub(crate) fn settle(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
     let merging = may_merge(state);
     for (agent, attempt) in &state.agents {
@@ -225,24 +226,29 @@ pub(crate) fn settle(plan: &mut Plan<'_>, _: &Settings) {
             continue;
         }
         match (state.entry(&attempt.idea), &attempt.catch_up) {
-            (Some(entry), _) if merging => settle_entry(plan, entry, attempt),
+            (Some(entry), _) if merging => settle_entry(plan, entry, (agent, attempt), settings),
             // It was given back, but the log was torn before its attempt was told.
             (None, _) if attempt.phase == AttemptPhase::ReadyToMerge => {
                 plan.move_attempt(agent, AttemptInput::Returned);
             }
             (None, Some(target)) if merging && attempt.phase == AttemptPhase::Backoff => {
-                lay_out(plan, attempt, target);
+                lay_out(plan, (agent, attempt), target, settings);
             }
             _ => {}
         }
     }
 }
 
-fn settle_entry(plan: &mut Plan<'_>, entry: &MergeEntry, attempt: &Attempt) {
+fn settle_entry(
+    plan: &mut Plan<'_>,
+    entry: &MergeEntry,
+    (agent, attempt): (&AgentId, &Attempt),
+    settings: &Settings,
+) {
     let conflicted = matches!(entry.phase, MergePhase::Resolver | MergePhase::Person);
     match &entry.conflict {
         Some(conflict) if conflicted && !entry.laid_out && entry.waits.is_none() => {
-            lay_out(plan, attempt, &conflict.target);
+            lay_out(plan, (agent, attempt), &conflict.target, settings);
         }
         Some(_) if entry.phase == MergePhase::Resolver && is_resolved(attempt) => {
             request_finish(plan, attempt);
@@ -256,8 +262,16 @@ fn is_resolved(attempt: &Attempt) -> bool {
     attempt.phase == AttemptPhase::ReadyToMerge
 }
 
-/// Merges the target into the attempt's worktree.
-fn lay_out(plan: &mut Plan<'_>, attempt: &Attempt, target: &Oid) {
+/// Merges the target into the attempt's worktree, which is made again first if it is lent.
+fn lay_out(
+    plan: &mut Plan<'_>,
+    (agent, attempt): (&AgentId, &Attempt),
+    target: &Oid,
+    settings: &Settings,
+) {
+    if attempt.lent().is_some() {
+        return lending::take_back(plan, agent, attempt, settings);
+    }
     plan.request(effect::StartResolution {
         idea: attempt.idea.clone(),
         branch: attempt.branch.clone(),

@@ -31,7 +31,7 @@ pub(in crate::domain::evolve) fn end(state: &mut State, at: Timestamp, ended: &A
     if let (IdeaStatus::Blocked, Some(Said::Blocked(reason))) = (status, &attempt.said) {
         count_reason(&mut state.swarm, reason);
     }
-    if !*keep_worktree || is_worktree_half_made(&attempt) {
+    if !*keep_worktree || is_worktree_half_made(&attempt) || attempt.lent().is_some() {
         let landed = landing(state, &attempt, *end);
         give_up(&mut state.owed, &attempt, landed);
     }
@@ -103,7 +103,7 @@ fn ended_attempt(attempt: &Attempt, end: AttemptEnd, at: Timestamp) -> EndedAtte
         number: attempt.number,
         profile: attempt.profile.clone(),
         branch: attempt.branch.clone(),
-        worktree: attempt.worktree.clone(),
+        worktree: attempt.last_worktree().to_owned(),
         end,
         iteration: attempt.iteration,
         runs: attempt.runs.clone(),
@@ -191,18 +191,25 @@ fn keep(agent: &AgentId, attempt: Attempt, end: AttemptEnd, why: &str) -> Option
     // Whoever has started no iteration has not used it.
     let unused = attempt.kept.as_ref().filter(|_| attempt.iteration == 0);
     let prompt = unused.and_then(|kept| kept.prompt.clone());
+    let saved = attempt.lent_work();
     let Some(base) = attempt.base else {
         return attempt.kept;
     };
+    // A worktree that was lent is another idea's, and the branch is saved and goes.
+    let (worktree, branch) = match saved {
+        Some(_) => (String::new(), String::new()),
+        None => (attempt.worktree, attempt.branch),
+    };
+    let session = session.filter(|_| saved.is_none());
     Some(Box::new(Kept {
         last_run,
         worktree: KeptWorktree {
-            worktree: attempt.worktree,
-            branch: attempt.branch,
+            worktree,
+            branch,
             base,
             agent: agent.clone(),
             crashed: end == AttemptEnd::Crashed,
-            saved: None,
+            saved,
         },
         feedback: attempt.feedback,
         review: attempt.review,

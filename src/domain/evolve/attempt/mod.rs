@@ -1,13 +1,13 @@
-//! Folds events about attempts; `end` folds how one ends.
+//! Folds events about attempts; `end` folds how one ends, `worktree` what becomes of its worktree.
 
 pub(super) mod end;
+pub(super) mod worktree;
 
 use super::idea::audit;
 use super::{baseline, blame, checks, memory, provider, records, redirect, setup};
 use crate::domain::event::{
     AttemptMoved, AttemptSealed, EndingAsked, GateFailed, GatePassed, GateStarted, IdeaClaimed,
     IterationJudged, IterationStarted, MessageQueued, RunEnded, RunStarted, SignalSeen, TaskSet,
-    WorktreeReady,
 };
 use crate::domain::ids::{AgentId, Oid, RunId};
 use crate::domain::lifecycle::AttemptPhase;
@@ -18,7 +18,8 @@ use crate::domain::state::message::{self, Message};
 use crate::domain::state::prompt_cause::PromptCause;
 use crate::domain::state::setup::failures_after;
 use crate::domain::state::{
-    Attempt, Ending, Excused, FailedCheck, IdeaStatus, Kept, MergeEntry, Said, State, Task,
+    Attempt, Ending, Excused, FailedCheck, IdeaStatus, Kept, Lending, MergeEntry, Said, Started,
+    State, Task,
 };
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
@@ -82,6 +83,7 @@ fn begin_attempt(claimed: &IdeaClaimed, kept: Option<Box<Kept>>, at: Timestamp) 
         profile: claimed.profile.clone(),
         branch: claimed.branch.clone(),
         worktree: claimed.worktree.clone(),
+        lending: Lending::Own,
         phase: AttemptPhase::Preparing,
         task: Task::Work,
         cause: cause_before(kept.as_deref()),
@@ -91,8 +93,7 @@ fn begin_attempt(claimed: &IdeaClaimed, kept: Option<Box<Kept>>, at: Timestamp) 
         run: None,
         runs: Vec::new(),
         pid: None,
-        adapter: None,
-        resumed: false,
+        started: Started::default(),
         signal_offset: None,
         said: None,
         setup: None,
@@ -159,31 +160,12 @@ pub(super) fn change_phase(state: &mut State, moved: &AttemptMoved) {
     });
 }
 
-pub(super) fn take_worktree(state: &mut State, ready: &WorktreeReady) {
-    let attempt = state.agents.get(&ready.agent);
-    let worktree = attempt.map(|attempt| attempt.worktree.clone());
-    if attempt.is_some_and(|attempt| attempt.kept.is_none() && attempt.iteration == 0) {
-        baseline::see_base(state, &ready.base);
-    }
-    let setup = setup::require(
-        state,
-        worktree.as_deref().unwrap_or_default(),
-        ready.setup.as_deref(),
-    );
-    with_attempt(state, &ready.agent, |attempt| {
-        attempt.setup = setup;
-        attempt.base = Some(ready.base.clone());
-        attempt.head = Some(ready.head.clone());
-        attempt.tree = None;
-        attempt.catch_up = None;
-    });
-}
-
 pub(super) fn start_iteration(state: &mut State, at: Timestamp, started: &IterationStarted) {
     state.counters.runs += 1;
     with_attempt(state, &started.agent, |attempt| {
         begin_run(attempt, &started.run);
         attempt.iteration = started.iteration;
+        attempt.lending = Lending::Own;
         attempt.memory.writes = 0;
         attempt.iteration_at = Some(at);
         if let Some(Said::NeedsHuman(question)) = attempt.said.take() {
@@ -218,8 +200,7 @@ pub(super) fn start_gate(state: &mut State, started: &GateStarted) {
 pub(super) fn begin_run(attempt: &mut Attempt, run: &RunId) {
     attempt.run = Some(run.clone());
     attempt.pid = None;
-    attempt.adapter = None;
-    attempt.resumed = false;
+    attempt.started = Started::default();
     if attempt.runs.len() >= RUNS_KEPT {
         attempt.runs.remove(0);
     }
@@ -229,8 +210,8 @@ pub(super) fn begin_run(attempt: &mut Attempt, run: &RunId) {
 pub(super) fn start_run(state: &mut State, started: &RunStarted) {
     with_run(state, &started.run, |attempt| {
         attempt.pid = Some(started.pid);
-        attempt.adapter.clone_from(&started.adapter);
-        attempt.resumed = started.resumed;
+        attempt.started.adapter.clone_from(&started.adapter);
+        attempt.started.resumed = started.resumed;
     });
 }
 

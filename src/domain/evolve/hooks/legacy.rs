@@ -146,6 +146,8 @@ pub(crate) fn about(state: &State, at: Timestamp, event: &Event) -> Vec<Call> {
         | Event::IdeaClaimed(_)
         | Event::AttemptMoved(_)
         | Event::WorktreeReady(_)
+        | Event::WorktreeLent(_)
+        | Event::WorktreeStays(_)
         | Event::IterationStarted(_)
         | Event::GateStarted(_)
         | Event::RunStarted(_)

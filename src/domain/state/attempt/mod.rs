@@ -10,6 +10,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::{Kept, is_false, is_zero};
+use crate::domain::effect::Saved;
 use crate::domain::hook::Passage;
 use crate::domain::ids::{IdeaId, Oid, ProfileName, RunId};
 use crate::domain::lifecycle::AttemptPhase;
@@ -115,8 +116,11 @@ pub struct Attempt {
     pub profile: ProfileName,
     /// Branch of this attempt only.
     pub branch: String,
-    /// Name of its worktree.
+    /// Name of its worktree. While that is lent: a name that no worktree ever has.
     pub worktree: String,
+    /// Whether its worktree is its own.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lending: Lending,
     /// Phase of the attempt.
     pub phase: AttemptPhase,
     /// Current task.
@@ -151,12 +155,9 @@ pub struct Attempt {
     /// Process id of the child, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
-    /// Adapter that parses the output of the current or last run, as configured when it started.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub adapter: Option<String>,
-    /// Whether that run resumed a conversation.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub resumed: bool,
+    /// How its current or last run was started.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub started: Started,
     /// Offset of the last counted signal of the current run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal_offset: Option<u64>,
@@ -270,6 +271,33 @@ pub struct Attempt {
     /// What it was shown of the memory, and has written into it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub memory: MemoryUse,
+}
+
+/// What became of the worktree of an attempt.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Lending {
+    /// It is the attempt's own.
+    #[default]
+    Own,
+    /// It holds something that is not on the branch, and so is not lent.
+    HoldsMore,
+    /// The worktree of this name was lent to another idea while the finished work waits.
+    Lent(String),
+    /// It was made again, so that a setup that is due precedes the next iteration.
+    MadeAgain,
+}
+
+/// How a run was started.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Started {
+    /// Adapter that parses its output, as configured at that time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adapter: Option<String>,
+    /// Whether it resumed a conversation.
+    #[serde(skip_serializing_if = "is_false")]
+    pub resumed: bool,
 }
 
 /// Iterations that do not count because the provider or the conversation was at fault.
@@ -404,6 +432,25 @@ impl FailedCheck {
 }
 
 impl Attempt {
+    /// Name of the worktree that it has lent.
+    pub fn lent(&self) -> Option<&str> {
+        match &self.lending {
+            Lending::Lent(worktree) => Some(worktree),
+            Lending::Own | Lending::HoldsMore | Lending::MadeAgain => None,
+        }
+    }
+
+    /// Name of the worktree that it works in or last worked in.
+    pub fn last_worktree(&self) -> &str {
+        self.lent().unwrap_or(&self.worktree)
+    }
+
+    /// Its work, if it has lent its worktree: all of it is on its branch.
+    pub fn lent_work(&self) -> Option<Saved> {
+        let tip = self.head.clone().filter(|_| self.lent().is_some())?;
+        Some(Saved { tip, wip: None })
+    }
+
     /// Iterations that count towards `completion.maxIterations`.
     pub fn counted_iterations(&self) -> u32 {
         let excused = self.excused.iterations + self.excused.before_review;

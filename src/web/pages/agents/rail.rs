@@ -101,7 +101,13 @@ fn facts(drawing: &Drawing<'_>, view: &View) -> Markup {
                     dt { "Tokens" } dd { (tokens) }
                 }
                 @if let Some(pid) = agent.pid { dt { "Process" } dd { (pid) } }
-                dt { "Worktree" } dd { code { (agent.worktree) } }
+                dt { "Worktree" }
+                dd {
+                    @match &agent.worktree {
+                        Some(worktree) => code { (worktree) },
+                        None => "lent to another idea; all work is on the branch",
+                    }
+                }
                 @if let Some(session) = &agent.session {
                     dt { "Session" }
                     dd { code { (session) } @if agent.resumed { ", resumed" } }
