@@ -209,3 +209,17 @@ fn a_place_that_cannot_be_used_is_refused_by_name() {
         );
     }
 }
+
+#[test]
+fn a_link_beside_the_worktrees_to_a_persons_worktree_is_not_taken_for_one_of_swarm() {
+    let fixture = Fixture::new();
+    let path = fixture.prepare(1).path;
+    let persons = fixture.dir.path().join("other");
+    let there = persons.to_str().unwrap();
+    fixture.git(&["worktree", "add", "-q", "-b", "other", there]);
+    std::os::unix::fs::symlink(&persons, path.with_file_name("other")).unwrap();
+    fixture.repo.settle_worktrees().unwrap();
+    let listed = fixture.git(&["worktree", "list", "--porcelain"]);
+    let line = format!("worktree {there}");
+    assert!(listed.lines().any(|it| it == line), "{listed}");
+}

@@ -145,6 +145,25 @@ fn files_stay_as_configured() {
 
 /// An agent's rules about ignored files are not the project's.
 #[test]
+fn an_environment_that_ignores_itself_goes_as_a_whole_and_the_setup_runs_again() {
+    let fixture = Fixture::new();
+    let path = used(&fixture, 1);
+    for (name, text) in [
+        (".gitignore", "*"),
+        ("pyvenv.cfg", "home = /usr/bin"),
+        ("bin/python", ""),
+        ("lib/ignored/kept", "by the rules of the commit"),
+    ] {
+        write(&path, &format!(".venv/{name}"), text);
+    }
+    nothing_but_ignored_files(&path);
+    release(&fixture, 1);
+    let next = prepare(&fixture, 2);
+    assert_eq!(next.path, path);
+    assert!(!next.warm && !path.join(".venv").exists());
+}
+
+#[test]
 fn only_committed_rules_keep_files() {
     let fixture = Fixture::new();
     fixture.commit(&[("sub/.gitignore", "/out\n!out/not\n"), ("sub/file", "x")]);

@@ -749,7 +749,7 @@ fn assert_compacted(sandbox: &Sandbox, times: &std::ops::RangeInclusive<usize>) 
     let page = sandbox.dot_swarm(&format!("state/memory/summary-{}.md", event.seq));
     let page = fs::read_to_string(page).unwrap();
     assert!(
-        page.contains("[learning-001] sentence 1 (a person, event "),
+        page.contains("learning-001: sentence 1 (a person, event "),
         "{page}"
     );
     let found = sandbox.swarm(&["memory", "search", "--all", "sentence 1", "--json"]);

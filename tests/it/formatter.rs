@@ -1,5 +1,6 @@
 //! The real prettier, without options, leaves what swarm writes into a checkout as it is: `npm run
-//! format` makes no change that somebody has to look at.
+//! format` makes no change that somebody has to look at. The real linters of Markdown find nothing
+//! in it, so that a project's `remark .` stays green.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -32,6 +33,61 @@ fn assert_formatted(sandbox: &Sandbox, paths: &[&str]) {
     check.args(paths.iter().map(|path| sandbox.dot_swarm(path)));
     let ran = sandbox.run(&mut check, b"", crate::harness::PATIENCE);
     assert_eq!(ran.code, 0, "{ran}");
+}
+
+/// Presets of remark, by their packages. The last is that of the repository of remark itself.
+const PRESETS: [&str; 4] = [
+    "remark-preset-lint-recommended",
+    "remark-preset-lint-consistent",
+    "remark-preset-lint-markdown-style-guide",
+    "remark-preset-wooorm",
+];
+
+/// Fails with what remark and markdownlint find in the Markdown below `.swarm`.
+fn assert_linted(sandbox: &Sandbox) {
+    let prettier = prettier();
+    let packages = prettier.ancestors().nth(2).unwrap();
+    for preset in PRESETS {
+        let mut remark = sandbox.command(prettier.with_file_name("remark"));
+        remark.args(["--no-color", "--no-stdout", "--no-config", "--frail"]);
+        remark
+            .arg("--use")
+            .arg(packages.join(preset).join("index.js"));
+        remark.arg(".swarm");
+        let ran = sandbox.run(&mut remark, b"", crate::harness::PATIENCE);
+        assert!(ran.code == 0, "{preset}: {ran}");
+        assert!(ran.to_string().contains("general.md"), "{preset}: {ran}");
+    }
+    let mut markdownlint = sandbox.command(prettier.with_file_name("markdownlint-cli2"));
+    markdownlint.arg(".swarm/**/*.md");
+    let ran = sandbox.run(&mut markdownlint, b"", crate::harness::PATIENCE);
+    assert_eq!(ran.code, 0, "{ran}");
+    assert!(!ran.to_string().contains("Linting: 0"), "{ran}");
+}
+
+#[test]
+fn linters_of_markdown_find_nothing_in_what_swarm_writes() {
+    if are_missing(&["node", "npm"]) {
+        return;
+    }
+    let sandbox = Sandbox::ready();
+    // The preset of remark's repository asks where a repository comes from.
+    let url = "https://github.com/a/b.git";
+    sandbox.git(&["remote", "add", "origin", url]);
+    sandbox.write("package.json", &format!("{{\"repository\": \"{url}\"}}\n"));
+    sandbox.configure(&json!({"memory": {"window": 16}}));
+    let learn = |sentence: &str| {
+        sandbox.swarm(&["memory", "learn", sentence]).ok();
+    };
+    for number in 1..=17 {
+        learn(&format!("The tests of part {number} need a database"));
+    }
+    learn("- see https://example.org/a_b for <swarm> and *what* it means, `x * y` too, and so on");
+    sandbox.swarm(&["memory", "compact"]).ok();
+    let pages = fs::read_dir(sandbox.dot_swarm("state/memory")).unwrap();
+    assert_eq!(pages.count(), 1);
+    assert_linted(&sandbox);
+    assert_formatted(&sandbox, &["learnings.md", "state/memory"]);
 }
 
 #[test]

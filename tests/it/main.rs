@@ -61,6 +61,7 @@ mod notify;
 mod offline;
 mod page_checkpoints;
 mod page_past;
+mod path_dependencies;
 mod person_tools;
 mod preflight;
 mod provenance;

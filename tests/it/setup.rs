@@ -373,6 +373,23 @@ fn paths_that_leave_the_repository_are_refused_by_the_configuration() {
 }
 
 #[test]
+fn init_lets_a_workspace_be_built_before_its_tests_where_git_ignores_what_is_built() {
+    let sandbox = Sandbox::new();
+    let root = r#"{"workspaces":["p/*"],"scripts":{"build":"tsc","test":"node --test"}}"#;
+    sandbox.write("package.json", root);
+    sandbox.write("p/a/package.json", r#"{"main":"./dist/index.js"}"#);
+    let checks = || {
+        sandbox.swarm(&["init", "--yes", "--agent", "demo"]).ok();
+        let config: Value = serde_json::from_str(&sandbox.read(".swarm/config.json")).unwrap();
+        fs::remove_dir_all(sandbox.dot_swarm("")).unwrap();
+        config["qualityCommands"].clone()
+    };
+    assert_eq!(checks(), json!(["npm test"]));
+    sandbox.write(".gitignore", "dist/\n");
+    assert_eq!(checks(), json!(["npm run build", "npm test"]));
+}
+
+#[test]
 fn init_proposes_the_setup_and_the_local_files() {
     let sandbox = Sandbox::new();
     sandbox.write("package.json", r#"{"scripts":{"test":"node --test"}}"#);

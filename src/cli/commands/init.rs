@@ -15,8 +15,10 @@ use crate::cli::error::CliError;
 use crate::cli::output::terminal::safe;
 use crate::config::Adapter;
 use crate::config::init::detect::{Detected, FoundAgent, detect};
+use crate::config::init::path_dependencies::{MANIFESTS, PathDependency, path_dependencies};
 use crate::config::init::plan::{Choices, InitPlan, PROFILE, plan_init};
-use crate::config::init::setup::LOCAL_FILES;
+use crate::config::init::setup::{LOCAL_FILES, VENV};
+use crate::config::init::trust_by_path::{TRUSTED_BY_PATH, trust_notes};
 use crate::config::init::write::{check_free, write};
 use crate::daemon::Paths;
 use crate::daemon::checkpoints::retire_all;
@@ -86,26 +88,30 @@ pub fn run(args: &Init, context: &mut Context) -> Result<(), CliError> {
     detected.agents.sort_by_key(unfit);
     let (local, unignored) = ask_git(&repo, &detected).map_err(refused)?;
     detected.copy = local;
+    let manifests = repo.matching_in_checkout(&MANIFESTS).map_err(refused)?;
+    add_build(&repo, &mut detected, &manifests);
+    let outside = path_dependencies(&root, &manifests);
+    let links = outside.iter().filter_map(PathDependency::link);
+    // An installation finds them there.
+    detected.setup.splice(0..0, links);
     let mut plan = plan_init(&choices, &detected).map_err(refused)?;
     plan.notes.extend(unignored);
     tell_of_agents(&mut plan, &seen);
     show(&plan, &root.display().to_string(), context);
     agree(context, args.yes, "Write this?")?;
     if let Some(earlier) = earlier.as_ref().filter(|_| args.new) {
-        let paths = Paths::new(&root);
-        let _lock = StateLock::acquire(&paths.private).map_err(refused)?;
-        retire_all(&repo).map_err(refused)?;
-        earlier.forget().map_err(refused)?;
-        // A command may have brought the log back; it stays under its second name.
-        remove::tree_if_there(&paths.state)
-            .and_then(|()| remove::file_if_there(&paths.ideas()))
-            .map_err(refused)?;
+        forget(&repo, earlier)?;
     }
     let places = Places::of_environment(None);
     let folder = repo.settle_folder(&places).map_err(no_place)?;
     if let Some(note) = folder.note {
         context.output.note(safe(&note));
     }
+    let notes = notes_on_folder(&repo, &outside).map_err(refused)?;
+    for note in &notes {
+        context.output.note(format!("  note: {}", safe(note)));
+    }
+    plan.notes.extend(notes);
     write(&root, &plan).map_err(refused)?;
     if let Some(earlier) = earlier.filter(|_| args.restore) {
         earlier.restore().map_err(refused)?;
@@ -148,6 +154,18 @@ fn earlier_log(
     }
 }
 
+/// Drops what an earlier swarm knew.
+fn forget(repo: &GitRepo, earlier: &SecondNames) -> Result<(), CliError> {
+    let paths = Paths::new(repo.root());
+    let _lock = StateLock::acquire(&paths.private).map_err(refused)?;
+    retire_all(repo).map_err(refused)?;
+    earlier.forget().map_err(refused)?;
+    // A command may have brought the log back; it stays under its second name.
+    remove::tree_if_there(&paths.state)
+        .and_then(|()| remove::file_if_there(&paths.ideas()))
+        .map_err(refused)
+}
+
 /// The ignored files that worktrees need, and notes about folders that the setup fills and that git
 /// does not ignore.
 fn ask_git(repo: &GitRepo, detected: &Detected) -> Result<(Vec<String>, Vec<String>), GitError> {
@@ -164,14 +182,42 @@ fn ask_git(repo: &GitRepo, detected: &Detected) -> Result<(Vec<String>, Vec<Stri
         let Some(folder) = found.writes else { continue };
         // The slash makes it a folder, also where there is none yet.
         if repo.path_status(&format!("{folder}/"))? == PathStatus::Untracked {
+            let then = match folder {
+                VENV => "so the setup fills it again for each idea and merge",
+                _ => "so agents would commit it",
+            };
             notes.push(format!(
-                "`{}` fills {folder}, which git does not ignore, so agents would commit it. Add \
-                `{folder}/` to .gitignore.",
+                "`{}` fills {folder}, which git does not ignore, {then}. Add `{folder}/` to \
+                .gitignore.",
                 found.command
             ));
         }
     }
     Ok((local, notes))
+}
+
+/// Lets a workspace be built before its tests where they need that.
+fn add_build(repo: &GitRepo, detected: &mut Detected, manifests: &[String]) {
+    let packages = manifests.iter().filter(|it| it.ends_with("package.json"));
+    let packages: Vec<String> = packages.cloned().collect();
+    detected.add_build(repo.root(), &packages, |path| {
+        repo.path_status(path)
+            .is_ok_and(|status| status == PathStatus::Ignored)
+    });
+}
+
+/// What a person has to do because agents work in another folder.
+fn notes_on_folder(repo: &GitRepo, outside: &[PathDependency]) -> Result<Vec<String>, GitError> {
+    let folder = repo.worktrees_folder();
+    let further = outside.iter();
+    let mut notes: Vec<String> = further
+        .filter_map(|it| it.note(repo.root(), &folder))
+        .collect();
+    let files = repo.matching_in_checkout(&TRUSTED_BY_PATH)?;
+    notes.extend(trust_notes(&folder, |file| {
+        files.iter().any(|it| it == file)
+    }));
+    Ok(notes)
 }
 
 /// Checks the agents that were found and that swarm knows, as profiles with default settings.

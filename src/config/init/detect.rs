@@ -10,7 +10,9 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::node::Node;
+use serde_json::Value;
+
+use super::node::{Node, entries};
 use super::python::PythonTool;
 use super::setup::{FoundSetup, setup};
 
@@ -26,6 +28,8 @@ pub struct Detected {
     pub quality: Vec<FoundCommand>,
     /// Setup commands of its worktrees.
     pub setup: Vec<FoundSetup>,
+    /// The build of a workspace, which its tests may need.
+    pub build: Option<&'static str>,
     /// Ignored files of the person's checkout that worktrees need. Only git knows them, so the
     /// caller fills this in.
     pub copy: Vec<String>,
@@ -61,7 +65,40 @@ pub fn detect(repo_root: &Path, path: &OsStr) -> Detected {
         agents: agents(path),
         quality: quality(&look),
         setup: setup(&look),
+        build: Node::of(&look).and_then(|node| node.build(&look)),
         copy: Vec::new(),
+    }
+}
+
+impl Detected {
+    /// Puts the build of a workspace before its tests, if a package of it is used by a file that
+    /// `is_built`: a fresh worktree has none.
+    pub fn add_build(
+        &mut self,
+        root: &Path,
+        manifests: &[String],
+        is_built: impl Fn(&str) -> bool,
+    ) {
+        let Some(build) = self.build else { return };
+        let is_tests = |found: &FoundCommand| found.because.contains("package.json");
+        let Some(at) = self.quality.iter().position(is_tests) else {
+            return;
+        };
+        for manifest in manifests {
+            let text = fs::read(root.join(manifest)).unwrap_or_default();
+            let package: Value = serde_json::from_slice(&text).unwrap_or_default();
+            let folder = manifest.trim_end_matches("package.json");
+            let mut entries = entries(&package).into_iter();
+            let path = |entry: &str| format!("{folder}{}", entry.trim_start_matches("./"));
+            if let Some(entry) = entries.find(|entry| is_built(&path(entry))) {
+                let found = FoundCommand {
+                    command: build.to_owned(),
+                    because: format!("{entry} in {manifest}, which git ignores"),
+                    runnable: self.quality[at].runnable,
+                };
+                return self.quality.insert(at, found);
+            }
+        }
     }
 }
 
@@ -382,6 +419,26 @@ mod tests {
             commands(&[("Cargo.toml", ""), ("package.json", test)]),
             ["cargo test", "npm test"]
         );
+    }
+
+    #[test]
+    fn a_workspace_is_built_before_its_tests_where_its_packages_are_used_as_built() {
+        let root = r#"{"workspaces":["p/*"],"scripts":{"test":"t","build":"b"}}"#;
+        let alone = r#"{"scripts":{"test":"t","build":"b"}}"#;
+        let built = r#"{"exports":{".":{"types":"./dist/a.d.ts","import":"./dist/a.js"}}}"#;
+        let source = r#"{"main":"src/a.js","exports":{".":{"types":"./dist/a.d.ts"}}}"#;
+        for (root, package, expected) in [
+            (root, built, &["npm run build", "npm test"][..]),
+            (root, source, &["npm test"]),
+            (alone, built, &["npm test"]),
+        ] {
+            let dir = tree(&[("package.json", root), ("p/a/package.json", package)]);
+            let mut found = detect(dir.path(), OsStr::new(""));
+            let manifests = ["package.json", "p/a/package.json"].map(str::to_owned);
+            found.add_build(dir.path(), &manifests, |path| path.starts_with("p/a/dist/"));
+            let commands = found.quality.iter().map(|it| it.command.as_str());
+            assert_eq!(commands.collect::<Vec<_>>(), expected, "{root} {package}");
+        }
     }
 
     #[test]

@@ -4,8 +4,10 @@
 
 pub mod detect;
 mod node;
+pub mod path_dependencies;
 pub mod plan;
 mod python;
 pub mod setup;
 mod template;
+pub mod trust_by_path;
 pub mod write;

@@ -66,6 +66,19 @@ impl Node {
         })
     }
 
+    /// The command of the script `build` of a workspace that has tests.
+    pub(super) fn build(&self, repo: &Look<'_>) -> Option<&'static str> {
+        let is_workspace = !self.package["workspaces"].is_null() || repo.has("pnpm-workspace.yaml");
+        self.test().filter(|_| is_workspace)?;
+        self.package["scripts"]["build"].as_str()?;
+        Some(match self.manager {
+            Manager::Npm => "npm run build",
+            Manager::Pnpm => "pnpm build",
+            Manager::Yarn => "yarn build",
+            Manager::Bun => "bun run build",
+        })
+    }
+
     /// What fills `node_modules`; `None` where nothing is to be installed. Without a lock file the
     /// command writes none either, because an agent would commit it.
     pub(super) fn install(&self, repo: &Look<'_>) -> Option<&'static str> {
@@ -126,4 +139,26 @@ fn with_lock(script: &str, lock: Option<&str>) -> String {
 fn is_berry(repo: &Look<'_>) -> bool {
     let text = repo.text("yarn.lock");
     text.is_some_and(|text| text.contains("__metadata:"))
+}
+
+/// The files by which the others of a workspace use this package, as its `package.json` names them.
+pub(super) fn entries(package: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    for key in ["main", "module", "exports"] {
+        add_paths(&package[key], &mut found);
+    }
+    found
+}
+
+fn add_paths(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::String(path) if !path.contains('*') => found.push(path.clone()),
+        Value::Object(members) => {
+            // Tests can do without types.
+            let members = members.iter().filter(|(key, _)| *key != "types");
+            members.for_each(|(_, value)| add_paths(value, found));
+        }
+        Value::Array(list) => list.iter().for_each(|value| add_paths(value, found)),
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }

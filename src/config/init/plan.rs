@@ -140,9 +140,15 @@ pub fn plan_init(choices: &Choices, detected: &Detected) -> Result<InitPlan, Ini
 
 fn worktree(detected: &Detected) -> Worktree {
     let setup = detected.setup.iter();
+    let mut inputs: Vec<String> = Vec::new();
+    for input in setup.clone().flat_map(|found| &found.inputs) {
+        if !inputs.contains(input) {
+            inputs.push(input.clone());
+        }
+    }
     Worktree {
-        setup: setup.clone().map(|found| found.command.clone()).collect(),
-        setup_inputs: setup.flat_map(|found| found.inputs.clone()).collect(),
+        setup: setup.map(|found| found.command.clone()).collect(),
+        setup_inputs: inputs,
         copy: detected.copy.clone(),
         ..Worktree::default()
     }

@@ -4,6 +4,7 @@
 //! The virtual environment ignores itself: older versions of Python do not see to that.
 
 use super::detect::Look;
+use super::setup::VENV;
 
 /// Names of extras and dependency groups that hold what tests need, in order of preference.
 const OF_TESTS: [&str; 4] = ["tests", "test", "testing", "dev"];
@@ -50,10 +51,16 @@ impl PythonTool {
     ) -> (String, Vec<&'static str>, Option<&'static str>) {
         match self {
             Self::Uv => {
-                let extras = !extras(&repo.text(PROJECT).unwrap_or_default()).is_empty();
-                let all = if extras { " --all-extras" } else { "" };
-                let command = format!("uv sync --locked{all}");
-                (command, vec!["uv.lock", PROJECT], Some(".venv"))
+                let text = repo.text(PROJECT).unwrap_or_default();
+                let all = if extras(&text).is_empty() {
+                    ""
+                } else {
+                    " --all-extras"
+                };
+                let group = group_of_tests(&text);
+                let group = group.map_or_else(String::new, |group| format!(" --group {group}"));
+                let command = format!("uv sync --locked{all}{group}");
+                (command, vec!["uv.lock", PROJECT], Some(VENV))
             }
             Self::Poetry => {
                 let command = "poetry install --no-interaction".to_owned();
@@ -62,6 +69,17 @@ impl PythonTool {
             Self::Pip => pip(repo),
         }
     }
+}
+
+/// The group of dependencies that tests need and that uv leaves out: it installs `dev`, unless the
+/// project says what it installs.
+fn group_of_tests(pyproject: &str) -> Option<&'static str> {
+    if keys_of(pyproject, "tool.uv").contains(&"default-groups".to_owned()) {
+        return None;
+    }
+    let groups = keys_of(pyproject, "dependency-groups");
+    let mut known = OF_TESTS.into_iter().filter(|known| *known != "dev");
+    known.find(|known| groups.iter().any(|group| group == known))
 }
 
 /// Whether pip can install the project itself.
@@ -110,7 +128,7 @@ fn pip(repo: &Look<'_>) -> (String, Vec<&'static str>, Option<&'static str>) {
         "python3 -m venv .venv && echo '*' > .venv/.gitignore && {newer}{}",
         installs.collect::<Vec<_>>().join(" && ")
     );
-    (command, inputs, None)
+    (command, inputs, Some(VENV))
 }
 
 /// Names of the project's extras. TOML lets them stand in a table of their own, or with dots below

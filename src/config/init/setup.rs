@@ -10,6 +10,9 @@ use super::python::PythonTool;
 /// Ignored files that worktrees usually need.
 pub const LOCAL_FILES: [&str; 2] = [".env", ".env.local"];
 
+/// The folder of Python's environment. It ignores itself, so nobody commits it.
+pub const VENV: &str = ".venv";
+
 /// A setup command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundSetup {
@@ -159,6 +162,17 @@ mod tests {
         gives(&[pytest, uv], "uv sync --locked", inputs, with_uv);
         let all = "uv sync --locked --all-extras";
         gives(&[extras, uv], all, inputs, with_uv);
+        let groups = "[dependency-groups]\ndev = [\"ruff\"]\ntest = [\"pytest\"]\n";
+        let with_group = "uv sync --locked --group test";
+        gives(
+            &[("pyproject.toml", groups), uv],
+            with_group,
+            inputs,
+            with_uv,
+        );
+        let stated = format!("{groups}[tool.uv]\ndefault-groups = [\"test\"]\n");
+        let stated = ("pyproject.toml", stated.as_str());
+        gives(&[stated, uv], "uv sync --locked", inputs, with_uv);
         gives(
             &[pytest, ("poetry.lock", "")],
             "poetry install --no-interaction",

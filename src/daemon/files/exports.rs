@@ -10,6 +10,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
+use super::markdown::paragraph;
 use super::paths::Paths;
 use super::summaries;
 use crate::crash;
@@ -148,16 +149,14 @@ fn ideas(state: &State) -> io::Result<String> {
 }
 
 fn learnings(state: &State) -> String {
-    let mut text = String::from("# Learnings\n\n");
+    let mut text = String::from("# Learnings\n");
     let shown = |learning: &&Learning| learning.global && learning.retracted.is_none();
     for learning in state.learnings.iter().filter(shown) {
         let sources = learning.evidence.kept.iter();
         let sources: Vec<String> = sources.map(|it| source(&it.author)).collect();
-        let content = learning.content.replace('\n', " ");
-        text.extend(["- ", &content, " (", &sources.join(", "), ")\n"]);
+        let sentence = format!("{} ({})", learning.content, sources.join(", "));
+        text.extend(["\n", &paragraph(&sentence)]);
     }
-    // Formatters leave no empty line at the end.
-    text.truncate(text.trim_end_matches('\n').len() + 1);
     text
 }
 

@@ -9,6 +9,7 @@ pub mod archive;
 pub(super) mod config_loader;
 pub mod exports;
 pub(crate) mod hash;
+mod markdown;
 pub mod paths;
 pub(super) mod settings;
 pub(super) mod store;

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::archive::{self, Dropped};
+use super::markdown::paragraph;
 use super::paths::Paths;
 use crate::domain::memory::{Evidence, Learning, LearningRange, confidence};
 use crate::domain::request::Author;
@@ -51,7 +52,7 @@ fn write(state: &State, seq: u64, dropped: &Dropped) -> String {
     if !seqs.is_empty() {
         let seqs = LearningRange::join(seqs);
         let seqs: Vec<String> = seqs.iter().map(|it| span(it.first, it.last)).collect();
-        page.extend(["\n## Events\n\n", &seqs.join(", "), "\n"]);
+        section(&mut page, "Events", &[seqs.join(", ")]);
     }
     page
 }
@@ -68,11 +69,30 @@ fn opening(seq: u64, what: &Dropped) -> String {
     let by = compacted.by.as_ref().map(Author::to_string);
     let by = by.unwrap_or_else(|| "swarm".to_owned());
     let (words, up_to) = (dropped(compacted), compacted.up_to);
-    format!(
-        "# Compaction {seq}\n\n{by} compacted the memory at {at}: {words} left the state. The \
-        event log keeps them.\n\n- Find a learning: `swarm memory search --all WORDS`\n- Show a \
-        fact as it was: `swarm memory get KEY --at {up_to}`\n"
-    )
+    let mut page = String::new();
+    let what = format!(
+        "{by} compacted the memory at {at}: {words} left the state. The event log keeps them."
+    );
+    let ways = [
+        "Find a learning: `swarm memory search --all WORDS`".to_owned(),
+        format!("Show a fact as it was: `swarm memory get KEY --at {up_to}`"),
+    ];
+    page.extend(["# Compaction ", &seq.to_string(), "\n"]);
+    for text in std::iter::once(&what).chain(&ways) {
+        page.extend(["\n", &paragraph(text)]);
+    }
+    page
+}
+
+/// A heading and its paragraphs; nothing where there are none.
+fn section(page: &mut String, heading: &str, paragraphs: &[String]) {
+    if paragraphs.is_empty() {
+        return;
+    }
+    page.extend(["\n## ", heading, "\n"]);
+    for text in paragraphs {
+        page.extend(["\n", &paragraph(text)]);
+    }
 }
 
 fn first(learning: &Learning) -> Option<&Evidence> {
@@ -90,20 +110,16 @@ fn counts(page: &mut String, what: &str, names: impl Iterator<Item = String>) {
     for name in names {
         *counts.entry(name).or_default() += 1;
     }
-    if counts.is_empty() {
-        return;
-    }
     let mut counts: Vec<(String, usize)> = counts.into_iter().collect();
     counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    page.extend([
-        "\n## Learnings by ",
-        what,
-        "\n\n| ",
-        what,
-        " | learnings |\n| --- | --- |\n",
-    ]);
-    let rows = counts.into_iter();
-    page.extend(rows.map(|(name, count)| format!("| {name} | {count} |\n")));
+    let rows = counts
+        .iter()
+        .map(|(name, count)| format!("{name}: {count}"));
+    section(
+        page,
+        &format!("Learnings by {what}"),
+        &rows.collect::<Vec<_>>(),
+    );
 }
 
 /// The sentences in which confidence is highest, of equals those with more evidence first, then
@@ -117,35 +133,26 @@ fn sentences(page: &mut String, state: &State, went: &[&Learning]) {
         by_weight.then_with(|| that.evidence.count.cmp(&this.evidence.count))
     });
     best.truncate(SENTENCES);
-    if !best.is_empty() {
-        page.push_str("\n## Best supported\n\n");
-    }
-    page.extend(best.into_iter().map(|(_, learning)| sentence(learning)));
+    let best = best.into_iter().map(|(_, learning)| sentence(learning));
+    section(page, "Best supported", &best.collect::<Vec<_>>());
 }
 
 fn sentence(learning: &Learning) -> String {
     let said = first(learning).map_or_else(String::new, |it| {
         format!(" ({}, event {})", it.author, it.seq)
     });
-    let text = learning.content.replace('\n', " ");
     let retracted = match learning.retracted {
         Some(_) => ", retracted",
         None => "",
     };
-    format!("- [{}{retracted}] {text}{said}\n", learning.id)
+    format!("{}{retracted}: {}{said}", learning.id, learning.content)
 }
 
-/// The facts that lost earlier values.
+/// The facts that lost earlier values, and how many.
 fn history(page: &mut String, dropped: &Dropped) {
-    let old = &dropped.compacted.history;
-    if old.is_empty() {
-        return;
-    }
-    page.push_str("\n## Earlier values\n\n| fact | values |\n| --- | --- |\n");
-    page.extend(
-        old.iter()
-            .map(|old| format!("| {} | {} |\n", old.key, old.entries)),
-    );
+    let old = dropped.compacted.history.iter();
+    let rows = old.map(|old| format!("{}: {}", old.key, old.entries));
+    section(page, "Earlier values", &rows.collect::<Vec<_>>());
 }
 
 fn span(first: u64, last: u64) -> String {

@@ -304,7 +304,8 @@ impl Repo {
         Ok(())
     }
 
-    /// Names in the folder of the worktrees that start with `prefix`, sorted.
+    /// Names in the folder of the worktrees that start with `prefix`, sorted. A link is none: setup
+    /// commands put links to other projects beside the worktrees.
     pub(crate) fn names_with(&self, prefix: &str) -> Result<Vec<String>, GitError> {
         let dir = self.worktrees_folder();
         let entries = match fs::read_dir(&dir) {
@@ -312,8 +313,10 @@ impl Repo {
             Err(error) if is_missing(&error) => return Ok(Vec::new()),
             Err(error) => return Err(GitError::io("read", &dir, error)),
         };
+        let is_link = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_symlink());
         let names = entries
             .flatten()
+            .filter(|entry| !is_link(entry))
             .filter_map(|entry| entry.file_name().into_string().ok());
         let names = names.filter(|name| name.starts_with(prefix) && name != OWNER);
         let mut names: Vec<String> = names.collect();

@@ -22,6 +22,9 @@ use crate::git::worktree::registry::{Found, Worktree};
 use crate::git::worktree::reset::Clean;
 use crate::remove;
 
+/// File at the top of a virtual environment of Python.
+const ENVIRONMENT: &str = "pyvenv.cfg";
+
 /// Which ignored files of a worktree the next idea finds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum KeepIgnored {
@@ -53,6 +56,7 @@ impl Repo {
         by_rules.push(&file);
         let untracked = self.untracked(worktree, |git| git.arg(&by_rules))?;
         crash::point("git.clean.listed");
+        self.remove_environments(worktree, &untracked)?;
         remove_all(worktree, &untracked)?;
         if let Some(patterns) = patterns {
             self.remove_unmatched(worktree, &by_rules, patterns)?;
@@ -60,6 +64,25 @@ impl Repo {
         self.remove_hollow(worktree, &by_rules)?;
         clear_places_of_copies(worktree)?;
         remove::file(&file).at("delete", &file)
+    }
+
+    /// Removes virtual environments of Python that ignore themselves: the rules of the commit may
+    /// keep a part of one, and no setup takes such a part for its own. The setup runs again.
+    fn remove_environments(
+        &self,
+        worktree: &Worktree,
+        untracked: &[PathBuf],
+    ) -> Result<(), GitError> {
+        let marker = untracked.iter().filter(|path| path.ends_with(ENVIRONMENT));
+        let folders: Vec<&Path> = marker.filter_map(|path| path.parent()).collect();
+        if folders.is_empty() {
+            return Ok(());
+        }
+        let wholly = self.untracked(worktree, |git| git.arg("--directory"))?;
+        let is_whole = |folder: &&Path| wholly.iter().any(|path| folder.starts_with(path));
+        let gone = folders.into_iter().filter(is_whole).map(PathBuf::from);
+        worktree.mark_cold()?;
+        remove_all(worktree, &gone.collect::<Vec<_>>())
     }
 
     /// Removes what git ignores in a worktree, whose setup runs again: a full disk may have cut off
