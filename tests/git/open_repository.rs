@@ -34,6 +34,26 @@ fn what_cannot_be_worked_with_is_refused_with_its_reason() {
     ));
 }
 
+/// The library would take the folder of the git directory for the checkout.
+#[test]
+fn a_git_directory_that_is_linked_from_elsewhere_is_refused_with_the_way_out() {
+    let fixture = Fixture::new();
+    let (root, elsewhere) = (fixture.root(), fixture.dir.path().join("gits"));
+    fs::create_dir(&elsewhere).unwrap();
+    fs::rename(root.join(".git"), elsewhere.join("app.git")).unwrap();
+    std::os::unix::fs::symlink(elsewhere.join("app.git"), root.join(".git")).unwrap();
+    let open = || Repo::open_with(&root, settings(fixture.dir.path()));
+    let refused = open().unwrap_err();
+    assert!(
+        matches!(refused, GitError::Unsupported { .. }) && refused.to_string().contains("gitdir: "),
+        "{refused}"
+    );
+    fs::remove_file(root.join(".git")).unwrap();
+    let path = elsewhere.join("app.git");
+    fs::write(root.join(".git"), format!("gitdir: {}\n", path.display())).unwrap();
+    assert_eq!(open().unwrap().root(), root);
+}
+
 #[test]
 fn any_directory_of_it_opens_the_main_repository() {
     let fixture = Fixture::new();

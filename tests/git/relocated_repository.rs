@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use swarm::git::{GitError, Places, Repo};
+use swarm::git::{GitError, Places, Repo, SettledFolder};
 
 use crate::fixture::{Fixture, commit_in, git, name, places, read, settings, write};
 
@@ -126,35 +126,102 @@ fn a_copy_beside_the_original_has_its_own_and_the_original_keeps_its() {
     fixture.check();
 }
 
-#[test]
-fn a_folder_that_is_gone_is_made_again_with_the_last_commits_of_the_branches() {
-    let fixture = Fixture::new();
+/// What a starting daemon does for the first attempt. Returns what there is to tell.
+fn restore(fixture: &Fixture) -> Option<String> {
     let want = fixture.want(1);
+    fixture.repo.settle_worktrees().unwrap();
+    let told = fixture
+        .repo
+        .restore_worktree(&want.name, &want.branch, want.keep.clone());
+    told.unwrap()
+}
+
+fn settle(fixture: &Fixture) -> SettledFolder {
+    let places = places(fixture.dir.path());
+    fixture.repo.settle_folder(&places).unwrap()
+}
+
+/// As of a disk that was not mounted at one start.
+#[test]
+fn in_place_of_a_folder_that_is_gone_another_is_chosen_for_good() {
+    let fixture = Fixture::new();
     let path = fixture.prepare(1).path;
     let tip = commit_in(&path, &[("done", "committed\n")]);
     write(&path, "half", "not committed\n");
-    fs::remove_dir_all(path.parent().unwrap()).unwrap();
-    let settled = fixture
-        .repo
-        .settle_folder(&places(fixture.dir.path()))
-        .unwrap();
+    let (folder, aside) = (path.parent().unwrap(), fixture.dir.path().join("aside"));
+    fs::rename(folder, &aside).unwrap();
+    let settled = settle(&fixture);
     assert!(settled.is_new && settled.note.unwrap().contains("was gone"));
-    fixture.repo.settle_worktrees().unwrap();
-    let again = || {
-        fixture
-            .repo
-            .restore_worktree(&want.name, &want.branch, want.keep.clone())
-    };
-    assert!(again().unwrap());
-    assert!(!again().unwrap(), "it is there");
-    assert_eq!(git(&path, &["rev-parse", "HEAD"]), tip.to_string());
-    assert_eq!(git(&path, &["status", "--porcelain"]), "");
-    let settled = fixture
-        .repo
-        .settle_folder(&places(fixture.dir.path()))
-        .unwrap();
-    assert!(!settled.is_new && settled.note.is_none());
+    assert!(restore(&fixture).unwrap().contains("made again"));
+    assert_eq!(restore(&fixture), None, "it is there");
+    let again = fixture.repo.worktree_path(&name(1));
+    assert_eq!(git(&again, &["rev-parse", "HEAD"]), tip.to_string());
+    let two = commit_in(&again, &[("two", "later\n")]);
+    fs::rename(&aside, folder).unwrap();
+    assert_eq!(settle(&fixture), SettledFolder::default());
+    assert_eq!(restore(&fixture), None);
+    assert_eq!(fixture.repo.worktree_path(&name(1)), again);
+    assert_eq!(git(&again, &["rev-parse", "HEAD"]), two.to_string());
+    assert_eq!(git(&again, &["status", "--porcelain"]), "");
+    assert_eq!(read(&path, "half"), "not committed\n");
     fixture.check();
+}
+
+#[test]
+fn a_worktree_that_git_has_forgotten_keeps_its_files() {
+    let fixture = Fixture::new();
+    let path = fixture.prepare(1).path;
+    let tip = commit_in(&path, &[("done", "committed\n")]);
+    write(&path, "half", "not committed\n");
+    let (folder, aside) = (path.parent().unwrap(), fixture.dir.path().join("aside"));
+    fs::rename(folder, &aside).unwrap();
+    fixture.git(&["worktree", "prune"]);
+    fs::rename(&aside, folder).unwrap();
+    settle(&fixture);
+    assert!(restore(&fixture).unwrap().contains("forgotten"));
+    assert_eq!(restore(&fixture), None);
+    assert_eq!(git(&path, &["rev-parse", "HEAD"]), tip.to_string());
+    assert_eq!(git(&path, &["status", "--porcelain"]), "?? half");
+    assert_eq!(fixture.prepare(1).path, path);
+    fixture.check();
+}
+
+#[test]
+fn a_worktree_that_somebody_moved_elsewhere_stays_there_without_the_branch() {
+    let fixture = Fixture::new();
+    let path = fixture.prepare(1).path;
+    let tip = commit_in(&path, &[("done", "committed\n")]);
+    write(&path, "half", "not committed\n");
+    let elsewhere = fixture.dir.path().join("elsewhere");
+    let (from, to) = (path.to_str().unwrap(), elsewhere.to_str().unwrap());
+    fixture.git(&["worktree", "move", from, to]);
+    settle(&fixture);
+    let told = restore(&fixture).unwrap();
+    assert!(told.contains(to), "{told}");
+    for place in [&path, &elsewhere] {
+        assert_eq!(git(place, &["rev-parse", "HEAD"]), tip.to_string());
+    }
+    assert_eq!(git(&path, &["status", "--porcelain"]), "");
+    assert_eq!(git(&elsewhere, &["status", "--porcelain"]), "?? half");
+    assert_eq!(git(&elsewhere, &["branch", "--show-current"]), "");
+}
+
+#[test]
+fn a_copy_in_the_place_of_the_original_shares_no_folder_with_it() {
+    let mut fixture = Fixture::new();
+    let path = fixture.prepare(1).path;
+    let (root, old) = (fixture.root(), fixture.dir.path().join("old"));
+    fs::rename(&root, &old).unwrap();
+    let mut copy = std::process::Command::new("cp");
+    let copied = copy.arg("-a").args([&old, &root]).status();
+    assert!(copied.unwrap().success());
+    fixture.repo = Repo::open_with(&root, settings(fixture.dir.path())).unwrap();
+    assert_eq!(settle(&fixture), SettledFolder::default());
+    let original = Repo::open_with(&old, settings(fixture.dir.path())).unwrap();
+    let settled = original.settle_folder(&places(fixture.dir.path())).unwrap();
+    assert!(settled.note.unwrap().contains("is a copy of"));
+    assert_ne!(original.worktrees_folder(), path.parent().unwrap());
+    assert_eq!(fixture.prepare(1).path, path);
 }
 
 #[test]

@@ -139,6 +139,21 @@ fn the_outcome_of_a_run_outlives_the_whole_folder() {
 }
 
 #[test]
+fn a_committed_configuration_is_brought_back_and_not_made_anew() {
+    let sandbox = with_backlog();
+    sandbox.configure(&serde_json::json!({"merge": {"autoMerge": false}}));
+    sandbox.git(&["commit", "-qam", "Review everything"]);
+    fs::remove_dir_all(sandbox.dot_swarm("")).unwrap();
+    sandbox
+        .swarm(&["init", "--yes"])
+        .refused(1, &["git checkout -- .swarm"]);
+    sandbox.swarm(&["init", "--restore", "--yes"]).ok();
+    assert_eq!(sandbox.git(&["diff", "--name-only", "HEAD"]), "");
+    let review = sandbox.swarm(&["config", "get", "merge.autoMerge"]);
+    assert_eq!(review.ok().trim(), "false");
+}
+
+#[test]
 fn an_older_backup_of_the_log_is_replaced_by_what_went_on_from_it() {
     let sandbox = with_backlog();
     let log = sandbox.dot_swarm("state/events.jsonl");

@@ -390,6 +390,18 @@ fn init_lets_a_workspace_be_built_before_its_tests_where_git_ignores_what_is_bui
 }
 
 #[test]
+fn a_lock_file_that_git_ignores_is_copied_for_the_setup() {
+    let sandbox = Sandbox::new();
+    sandbox.write("package.json", r#"{"scripts":{"test":"node --test"}}"#);
+    sandbox.write(".gitignore", "package-lock.json\n");
+    sandbox.commit("A project");
+    sandbox.write("package-lock.json", "{}");
+    sandbox.swarm(&["init", "--yes", "--agent", "demo"]).ok();
+    let config: Value = serde_json::from_str(&sandbox.read(".swarm/config.json")).unwrap();
+    assert_eq!(config["worktree"]["copy"], json!(["package-lock.json"]));
+}
+
+#[test]
 fn init_proposes_the_setup_and_the_local_files() {
     let sandbox = Sandbox::new();
     sandbox.write("package.json", r#"{"scripts":{"test":"node --test"}}"#);

@@ -119,7 +119,7 @@ fn a_copy_has_a_folder_of_its_own_and_both_swarms_work() {
 }
 
 #[test]
-fn a_folder_that_was_removed_is_made_again_and_its_idea_goes_on_from_its_last_commit() {
+fn after_a_folder_was_removed_its_idea_goes_on_from_its_last_commit_in_another() {
     let sandbox = Sandbox::ready();
     let daemon = sandbox.start();
     sandbox.idea(
@@ -131,7 +131,7 @@ fn a_folder_that_was_removed_is_made_again_and_its_idea_goes_on_from_its_last_co
     let folder = sandbox.worktrees();
     fs::remove_dir_all(&folder).unwrap();
     assert_eq!(sandbox.run_until_idle(), 0);
-    assert_eq!(sandbox.worktrees(), folder);
+    assert_ne!(sandbox.worktrees(), folder);
     for file in ["half.txt", "whole.txt"] {
         assert_eq!(sandbox.file_at("main", file), "x");
     }
@@ -141,6 +141,32 @@ fn a_folder_that_was_removed_is_made_again_and_its_idea_goes_on_from_its_last_co
     });
     assert!(said, "{:?}", sandbox.warnings());
     sandbox.assert_repository_clean();
+}
+
+#[test]
+fn a_worktree_that_is_removed_beside_its_agent_costs_nothing_that_was_committed() {
+    let sandbox = Sandbox::ready();
+    let daemon = sandbox.start();
+    sandbox.idea("write a.txt x; commit; hold busy; say COMPLETE");
+    sandbox.wait_held("busy");
+    let worktree = sandbox.path_of("idea-001");
+    sandbox.git(&["worktree", "remove", "--force", worktree.to_str().unwrap()]);
+    sandbox.release("busy");
+    sandbox.wait_idea("idea-001", "done");
+    assert_eq!(sandbox.file_at("main", "a.txt"), "x");
+    assert_eq!(sandbox.logged("iterationStarted").len(), 1, "paid once");
+    daemon.stop();
+}
+
+/// Python would check a change with the bytecode of the one before, made within the same second.
+#[test]
+fn python_writes_no_bytecode_where_merges_are_verified() {
+    let sandbox = Sandbox::ready();
+    let check = "case $PWD in */verify) test \"$PYTHONDONTWRITEBYTECODE\" = 1;; esac";
+    sandbox.configure(&json!({"qualityCommands": [check]}));
+    sandbox.idea("write a.txt x; say COMPLETE");
+    assert_eq!(sandbox.run_until_idle(), 0);
+    assert_eq!(sandbox.idea_status("idea-001"), "done");
 }
 
 /// Between any two steps of the choice.
@@ -159,6 +185,9 @@ fn a_start_that_was_killed_while_it_chose_the_folder_goes_on() {
         assert_eq!(sandbox.spawn(command).wait_exit(PATIENCE), 137);
         let folder = sandbox.worktrees();
         assert_eq!(sandbox.run_until_idle(), 0, "{point}");
-        assert_eq!(sandbox.worktrees(), folder, "{point}");
+        // What was not finished is left empty, or not there at all.
+        let is_whole = point == "git.worktrees.owned";
+        assert_eq!(sandbox.worktrees() == folder, is_whole, "{point}");
+        assert_eq!(folder.exists(), is_whole, "{point}");
     }
 }

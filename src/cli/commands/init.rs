@@ -179,6 +179,12 @@ fn ask_git(repo: &GitRepo, detected: &Detected) -> Result<(Vec<String>, Vec<Stri
     }
     let mut notes = Vec::new();
     for found in &detected.setup {
+        // A lock file that is not committed is not in a worktree.
+        for input in found.inputs.iter().filter(|input| !input.contains('*')) {
+            if repo.path_status(input)? == PathStatus::Ignored {
+                local.push(input.clone());
+            }
+        }
         let Some(folder) = found.writes else { continue };
         // The slash makes it a folder, also where there is none yet.
         if repo.path_status(&format!("{folder}/"))? == PathStatus::Untracked {
@@ -278,14 +284,12 @@ fn no_such_branch(target: &str) -> CliError {
 }
 
 fn no_place(error: GitError) -> CliError {
-    match error {
-        GitError::NoPlace { why } => {
-            CliError::refused(format!("no folder for the worktrees of agents: {why}"))
-                .hint("name another folder for it: XDG_STATE_HOME=DIR swarm init")
-                .hint("where .swarm is there already: swarm config set --local worktree.root DIR")
-        }
-        error => refused(error),
-    }
+    let GitError::NoPlace { why } = error else {
+        return refused(error);
+    };
+    CliError::refused(format!("no folder for the worktrees of agents: {why}"))
+        .hint("name another folder for it: XDG_STATE_HOME=DIR swarm init")
+        .hint("where .swarm is there already: swarm config set --local worktree.root DIR")
 }
 
 fn refused(error: impl std::error::Error) -> CliError {

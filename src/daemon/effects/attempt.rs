@@ -106,7 +106,7 @@ fn wanted(
 pub(crate) fn restore_worktree(context: &DriverContext, name: &str, branch: &str) {
     let keep = keep_ignored(&context.config());
     match context.repo.restore_worktree(name, branch, keep) {
-        Ok(made) => tracing::warn!(name, branch, made, "this worktree was gone"),
+        Ok(told) => tracing::warn!(name, branch, told, "this worktree was gone"),
         Err(error) => tracing::warn!(%error, name, branch, "this worktree is gone"),
     }
 }

@@ -318,16 +318,25 @@ fn settle_leftovers(
     run::end_vanished(&paths.runs)
         .map_err(DaemonError::io("stop agents whose run directory is gone"))?;
     let places = Places::of_environment(config.worktree.root.as_deref());
-    let folder = repo.settle_folder(&places)?;
+    let mut folder = repo.settle_folder(&places)?;
     repo.settle_checkouts()?;
     repo.settle_worktrees()?;
-    restore_worktrees(repo, config, state)?;
+    let restored = restore_worktrees(repo, config, state)?;
+    if folder.note.is_none() && !restored.is_empty() {
+        folder.note = Some(restored.join("; "));
+    }
     Ok(folder)
 }
 
 /// Makes the worktrees again that attempts had in a folder that is gone, or that a copy of the
 /// repository does not have. Attempts that have not begun get theirs from the effect that waits.
-fn restore_worktrees(repo: &Repo, config: &Config, state: &State) -> Result<(), DaemonError> {
+/// Returns what to tell about them.
+fn restore_worktrees(
+    repo: &Repo,
+    config: &Config,
+    state: &State,
+) -> Result<Vec<String>, DaemonError> {
+    let mut told = Vec::new();
     let has_none = |attempt: &&Attempt| {
         let waits = [AttemptPhase::Queued, AttemptPhase::Preparing];
         waits.contains(&attempt.phase) || attempt.lent().is_some()
@@ -335,11 +344,9 @@ fn restore_worktrees(repo: &Repo, config: &Config, state: &State) -> Result<(), 
     for attempt in state.agents.values().filter(|it| !has_none(it)) {
         let (name, branch) = (&attempt.worktree, &attempt.branch);
         let keep = settings::keep_ignored(config);
-        if repo.restore_worktree(name, branch, keep)? {
-            tracing::warn!(name, branch, "this worktree was gone and is made again");
-        }
+        told.extend(repo.restore_worktree(name, branch, keep)?);
     }
-    Ok(())
+    Ok(told)
 }
 
 fn changed_folder(message: String) -> Observation {

@@ -22,6 +22,15 @@ use crate::git::objects::names::{branch_ref, path_of, shown};
 use crate::git::repo::{Head, Repo, read_head};
 use crate::git::worktrees_folder::{self, Places, SettledFolder};
 
+/// Where a branch is checked out besides its own worktree.
+enum Elsewhere {
+    Nowhere,
+    /// In the folder of the worktrees, under another name.
+    Inside,
+    /// Where somebody moved the worktree.
+    Outside(PathBuf),
+}
+
 impl Repo {
     /// Finds out where the worktrees lie; chooses the folder if nobody has. Called by `swarm init`,
     /// and by a starting daemon before [`Repo::settle_worktrees`].
@@ -55,25 +64,34 @@ impl Repo {
     /// Makes an attempt's worktree again, on the last commit of its branch. Does nothing if it is
     /// there, or there under another name. Files in its place that git does not know any more, as
     /// after `git worktree prune`, stay as they are, and become a worktree again. One that somebody
-    /// moved elsewhere is theirs now, without the branch. Returns whether it was made. Must come after [`Repo::settle_worktrees`].
+    /// moved elsewhere is theirs now, without the branch. Returns what to tell about it. Must come after [`Repo::settle_worktrees`].
     pub fn restore_worktree(
         &self,
         name: &str,
         branch: &str,
         keep: KeepIgnored,
-    ) -> Result<bool, GitError> {
+    ) -> Result<Option<String>, GitError> {
         let path = self.worktree_path(name);
         let Some(base) = self.branch_commit(branch)? else {
-            return Ok(false);
+            return Ok(None);
         };
-        if matches!(self.look_up(name)?, Found::Ours(_)) || self.give_up_elsewhere(branch, base)? {
-            return Ok(false);
+        if matches!(self.look_up(name)?, Found::Ours(_)) {
+            return Ok(None);
         }
+        let elsewhere = match self.give_up_elsewhere(branch, base)? {
+            Elsewhere::Inside => return Ok(None),
+            Elsewhere::Outside(path) => Some(path),
+            Elsewhere::Nowhere => None,
+        };
         if self.is_forgotten(&path) {
-            return self.register_again(name, branch, base).map(|()| true);
+            self.register_again(name, branch, base)?;
+            let path = shown(&path);
+            return Ok(Some(format!(
+                "git had forgotten the worktree {path}; it is one again, with all its files"
+            )));
         }
         if fs::symlink_metadata(&path).is_ok() {
-            return Ok(false);
+            return Ok(None);
         }
         self.discard_registrations_of(&path)?;
         self.prepare_worktree(&Prepare {
@@ -84,7 +102,13 @@ impl Repo {
             saved: None,
             keep,
         })?;
-        Ok(true)
+        let left = elsewhere.map_or_else(String::new, |elsewhere| {
+            format!("; what was not committed lies in {}", shown(&elsewhere))
+        });
+        Ok(Some(format!(
+            "the worktree {} was gone; it is made again from the last commit of {branch}{left}",
+            shown(&path)
+        )))
     }
 
     /// Whether a folder says that it is a worktree of this repository, and git does not know it.
@@ -114,26 +138,23 @@ impl Repo {
         remove_tree(&trash)
     }
 
-    /// Takes the branch from worktrees outside of the folder of the worktrees: they keep its commit
-    /// and all their files. Returns whether one inside has it, under another name.
-    fn give_up_elsewhere(&self, branch: &str, commit: Oid) -> Result<bool, GitError> {
+    /// Takes the branch from a worktree outside of the folder of the worktrees, which keeps its
+    /// commit and all its files.
+    fn give_up_elsewhere(&self, branch: &str, commit: Oid) -> Result<Elsewhere, GitError> {
         let on_it = Some(Head::Branch(branch.to_owned()));
         let folder = self.worktrees_folder();
-        let mut inside = false;
         for one in self.registered()? {
             let is_there = fs::symlink_metadata(&one.path).is_ok();
             if !is_there || read_head(&one.git_dir).ok() != on_it {
                 continue;
             }
             if one.path.parent() == Some(&folder) {
-                inside = true;
-            } else {
-                let path = one.path.display();
-                tracing::warn!(%path, branch, "this worktree was moved away; it keeps its files");
-                detach(&one.git_dir, commit)?;
+                return Ok(Elsewhere::Inside);
             }
+            detach(&one.git_dir, commit)?;
+            return Ok(Elsewhere::Outside(one.path));
         }
-        Ok(inside)
+        Ok(Elsewhere::Nowhere)
     }
 
     /// Repairs the pointers of worktrees and registrations, so that running agents have a working
