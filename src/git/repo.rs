@@ -399,9 +399,16 @@ pub fn main_root(dir: &Path) -> Option<PathBuf> {
     find(dir).ok().map(|(root, _)| root)
 }
 
+/// The repository of a folder. One that is opened by its git directory takes the parent of that for
+/// the checkout, also where `.git` is a file that leads elsewhere.
+fn nearest(dir: &Path) -> Result<git2::Repository, git2::Error> {
+    let nothing = git2::RepositoryOpenFlags::empty();
+    git2::Repository::open_ext(dir, nothing, std::iter::empty::<&Path>())
+}
+
 /// Finds the main work tree and the shared git directory.
 fn find(dir: &Path) -> Result<(PathBuf, PathBuf), GitError> {
-    let nearest = git2::Repository::discover(dir).map_err(|error| refused(dir, &error))?;
+    let nearest = nearest(dir).map_err(|error| refused(dir, &error))?;
     let common = nearest.commondir().to_owned();
     let main = if nearest.is_worktree() {
         git2::Repository::open(&common).map_err(|error| refused(&common, &error))?
@@ -425,8 +432,8 @@ fn find(dir: &Path) -> Result<(PathBuf, PathBuf), GitError> {
     }
 }
 
-/// The library takes the parent of the git directory for the checkout: where `.git` is a link, that
-/// is another folder, in which nothing may be written.
+/// Opened by its git directory, the library takes the parent of that for the checkout. Nothing may
+/// be written there.
 fn refuse_git_dir_elsewhere(dir: &Path, root: &Path, common: &Path) -> Result<(), GitError> {
     let own = root.join(".git");
     let is_own = |own: &Path| fs::canonicalize(own).is_ok_and(|own| own == common);
@@ -436,10 +443,7 @@ fn refuse_git_dir_elsewhere(dir: &Path, root: &Path, common: &Path) -> Result<()
     Err(GitError::Unsupported {
         path: dir.to_owned(),
         why: format!(
-            "its git directory {} lies elsewhere, and {} has no .git. If .git is a symbolic link, \
-            put the path into a file in its place: rm .git && echo 'gitdir: {}' > .git",
-            shown(common),
-            shown(root),
+            "its git directory {} lies outside of the checkout; change to the checkout",
             shown(common)
         ),
     })

@@ -152,7 +152,8 @@ pub(crate) fn is_of_another(folder: &Path, common: &Path) -> bool {
 
 /// Chooses the folder if there is none, or takes over that of a repository that was moved. In place
 /// of one that is gone it chooses another: what comes back there, as with a disk that was not
-/// mounted, is older than the branches. `worktrees` are the registered ones. Returns the folder too.
+/// mounted, is older than the branches. `worktrees` are the registered ones. Returns the folder
+/// too.
 pub(crate) fn settle(
     root: &Path,
     common: &Path,
@@ -168,8 +169,7 @@ pub(crate) fn settle(
     if let Standing::Gone(folder) = &standing
         && let Some(moved) = moved_along(folder, root, common, places)
     {
-        let note = follow(folder, &moved, common)?;
-        return Ok((moved, said(note, false)));
+        return follow(folder, moved, common);
     }
     if standing == Standing::Unchosen
         && let Some(folder) = of_worktrees(worktrees, common)
@@ -199,22 +199,13 @@ pub(crate) fn settle(
         }
         Standing::Moved(folder, from) => {
             claim(&folder, common)?;
-            let note = format!(
-                "the repository was at {} before; its worktrees in {} go on",
-                shown(&from),
-                shown(&folder)
-            );
-            Ok((folder, said(note, false)))
+            let settled = said(was_moved(&from, &folder), false);
+            Ok((folder, settled))
         }
         Standing::OfAnother(_, other) => {
             let folder = choose(root, common, places)?;
-            let note = format!(
-                "this repository is a copy of {}; its worktrees lie in {}, and its ideas go on \
-                from the last commits of their branches",
-                shown(&other),
-                shown(&folder)
-            );
-            Ok((folder, said(note, true)))
+            let settled = said(is_a_copy(&other, &folder), true);
+            Ok((folder, settled))
         }
         Standing::Gone(folder) => {
             let chosen = choose(root, common, places)?;
@@ -349,15 +340,37 @@ fn write_down(folder: &Path, common: &Path) -> Result<(), GitError> {
     Ok(())
 }
 
+fn was_moved(from: &Path, folder: &Path) -> String {
+    let (from, folder) = (shown(from), shown(folder));
+    format!("the repository was at {from} before; its worktrees in {folder} go on")
+}
+
+fn is_a_copy(other: &Path, folder: &Path) -> String {
+    let (other, folder) = (shown(other), shown(folder));
+    format!(
+        "this repository is a copy of {other}; its worktrees lie in {folder}, and its ideas go on \
+        from the last commits of their branches"
+    )
+}
+
 /// Goes on in the folder where it is now, and says so.
-fn follow(folder: &Path, moved: &Path, common: &Path) -> Result<String, GitError> {
-    write_down(moved, common)?;
-    claim(moved, common)?;
-    Ok(format!(
+fn follow(
+    folder: &Path,
+    moved: PathBuf,
+    common: &Path,
+) -> Result<(PathBuf, SettledFolder), GitError> {
+    write_down(&moved, common)?;
+    claim(&moved, common)?;
+    let note = format!(
         "the worktrees were in {} before; they go on in {}",
         shown(folder),
-        shown(moved)
-    ))
+        shown(&moved)
+    );
+    let settled = SettledFolder {
+        is_new: false,
+        note: Some(note),
+    };
+    Ok((moved, settled))
 }
 
 /// The folder of the registered worktrees, where the file that names it is lost.

@@ -108,9 +108,11 @@ fn of_kind(event: &Event) -> Touched {
         | Event::WorkImported(_)
         | Event::SwarmMoved(_)
         | Event::SwarmReclaimed(_) => ALL,
+        // An attempt that waits for its next iteration waits for the end of a pause, too.
+        Event::PauseSet(_) | Event::PauseLifted(_) => {
+            SWARM | Touched::TRAIN | Touched::CHECKPOINTS | Touched::AGENTS
+        }
         Event::PhaseChanged(_)
-        | Event::PauseSet(_)
-        | Event::PauseLifted(_)
         | Event::ClockWentBack(_)
         | Event::MachineSlept(_)
         | Event::RoomAwaited(_)

@@ -34,24 +34,27 @@ fn what_cannot_be_worked_with_is_refused_with_its_reason() {
     ));
 }
 
-/// The library would take the folder of the git directory for the checkout.
 #[test]
-fn a_git_directory_that_is_linked_from_elsewhere_is_refused_with_the_way_out() {
+fn the_checkout_of_a_git_directory_elsewhere_is_where_its_link_or_its_file_lies() {
     let fixture = Fixture::new();
     let (root, elsewhere) = (fixture.root(), fixture.dir.path().join("gits"));
     fs::create_dir(&elsewhere).unwrap();
-    fs::rename(root.join(".git"), elsewhere.join("app.git")).unwrap();
-    std::os::unix::fs::symlink(elsewhere.join("app.git"), root.join(".git")).unwrap();
-    let open = || Repo::open_with(&root, settings(fixture.dir.path()));
-    let refused = open().unwrap_err();
-    assert!(
-        matches!(refused, GitError::Unsupported { .. }) && refused.to_string().contains("gitdir: "),
-        "{refused}"
-    );
+    let git_dir = elsewhere.join("app.git");
+    fs::rename(root.join(".git"), &git_dir).unwrap();
+    std::os::unix::fs::symlink(&git_dir, root.join(".git")).unwrap();
+    let open = |dir: &std::path::Path| Repo::open_with(dir, settings(fixture.dir.path()));
+    assert_eq!(open(&root).unwrap().root(), root);
+    assert_eq!(open(&root.join("src")).unwrap().root(), root);
     fs::remove_file(root.join(".git")).unwrap();
-    let path = elsewhere.join("app.git");
-    fs::write(root.join(".git"), format!("gitdir: {}\n", path.display())).unwrap();
-    assert_eq!(open().unwrap().root(), root);
+    let pointer = format!("gitdir: {}\n", git_dir.display());
+    fs::write(root.join(".git"), pointer).unwrap();
+    assert_eq!(open(&root).unwrap().root(), root);
+    // By itself it would take the folder that it lies in for the checkout.
+    let refused = open(&git_dir).unwrap_err();
+    assert!(
+        matches!(refused, GitError::Unsupported { .. }),
+        "{refused:?}"
+    );
 }
 
 #[test]

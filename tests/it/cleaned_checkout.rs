@@ -146,7 +146,7 @@ fn a_committed_configuration_is_brought_back_and_not_made_anew() {
     fs::remove_dir_all(sandbox.dot_swarm("")).unwrap();
     sandbox
         .swarm(&["init", "--yes"])
-        .refused(1, &["git checkout -- .swarm"]);
+        .refused(1, &["swarm init --restore"]);
     sandbox.swarm(&["init", "--restore", "--yes"]).ok();
     assert_eq!(sandbox.git(&["diff", "--name-only", "HEAD"]), "");
     let review = sandbox.swarm(&["config", "get", "merge.autoMerge"]);

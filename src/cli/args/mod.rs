@@ -228,9 +228,9 @@ mod tests {
             idea show, idea edit, idea retry, idea cancel, idea assign, idea hold, idea unhold, \
             agent list, \
             agent show, agent logs, agent stop, agent redirect, agent say, agent export, agent \
-            import, path, pause, resume, merge list, merge diff, merge approve, merge reject, merge \
-            retry, merge resolve, merge target, checkpoint create, checkpoint list, checkpoint \
-            show, checkpoint delete, \
+            import, path, pause, resume, merge list, merge diff, merge approve, merge reject, \
+            merge retry, merge resolve, merge target, checkpoint create, checkpoint list, \
+            checkpoint show, checkpoint delete, \
             rollback, undo, hooks list, hooks run, hooks approve, memory log, memory \
             learnings, memory learn, memory board, memory get, memory history, memory put, memory \
             cas, memory confirm, memory dispute, memory resolve, memory pin, memory unpin, memory \

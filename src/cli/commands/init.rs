@@ -63,9 +63,7 @@ pub fn run(args: &Init, context: &mut Context) -> Result<(), CliError> {
     let repo = GitRepo::open(&context.start_folder()?).map_err(refused)?;
     let root = repo.root().to_owned();
     check_free(&root).map_err(refused)?;
-    let config = repo.path_status(".swarm/config.json").map_err(refused)?;
-    let is_committed = config == PathStatus::Tracked;
-    let earlier = earlier_log(args, &root, is_committed)?;
+    let earlier = earlier_log(args, &root)?;
     if let Some(target) = &args.target
         && !repo.target_exists(target).map_err(refused)?
     {
@@ -102,11 +100,7 @@ pub fn run(args: &Init, context: &mut Context) -> Result<(), CliError> {
     if let Some(earlier) = earlier.as_ref().filter(|_| args.new) {
         forget(&repo, earlier)?;
     }
-    let places = Places::of_environment(None);
-    let folder = repo.settle_folder(&places).map_err(no_place)?;
-    if let Some(note) = folder.note {
-        context.output.note(safe(&note));
-    }
+    choose_folder(&repo, context)?;
     let notes = notes_on_folder(&repo, &outside).map_err(refused)?;
     for note in &notes {
         context.output.note(format!("  note: {}", safe(note)));
@@ -115,37 +109,33 @@ pub fn run(args: &Init, context: &mut Context) -> Result<(), CliError> {
     write(&root, &plan).map_err(refused)?;
     if let Some(earlier) = earlier.filter(|_| args.restore) {
         earlier.restore().map_err(refused)?;
-        if is_committed {
-            repo.check_out_tracked(".swarm").map_err(refused)?;
-            context
-                .output
-                .note("The configuration in .swarm is the one that git has.");
+        if repo.check_out_tracked(".swarm").map_err(refused)? {
+            let note = "What git tracks in .swarm is as git has it.";
+            context.output.note(note);
         }
     }
     done(&plan, context)
 }
 
+fn choose_folder(repo: &GitRepo, context: &mut Context) -> Result<(), CliError> {
+    let places = Places::of_environment(None);
+    let folder = repo.settle_folder(&places).map_err(no_place)?;
+    if let Some(note) = folder.note {
+        context.output.note(safe(&note));
+    }
+    Ok(())
+}
+
 /// The event log of an earlier swarm in this repository, which somebody has to decide on.
-fn earlier_log(
-    args: &Init,
-    root: &Path,
-    is_committed: bool,
-) -> Result<Option<SecondNames>, CliError> {
+fn earlier_log(args: &Init, root: &Path) -> Result<Option<SecondNames>, CliError> {
     let earlier = Paths::new(root).second_names().filter(SecondNames::is_any);
     match &earlier {
-        Some(_) if !args.restore && !args.new => {
-            let way = if is_committed {
-                "go on with it: git checkout -- .swarm"
-            } else {
-                "go on with it: swarm init --restore"
-            };
-            Err(CliError::refused(
-                "there was a swarm in this repository; its .swarm is gone, but its ideas and its \
-                history are kept in the git directory",
-            )
-            .hint(way)
-            .hint("start over: swarm init --new"))
-        }
+        Some(_) if !args.restore && !args.new => Err(CliError::refused(
+            "there was a swarm in this repository; its .swarm is gone, but its ideas and its \
+            history are kept in the git directory",
+        )
+        .hint("go on with it: swarm init --restore")
+        .hint("start over: swarm init --new")),
         None if args.restore => Err(CliError::refused(
             "there is no earlier swarm in this repository that could be restored",
         )

@@ -101,8 +101,8 @@ fn wanted(
     })
 }
 
-/// Makes the worktree of an attempt again that somebody removed or moved away, on the last commit of
-/// its branch. If that fails, whatever needs it says so.
+/// Makes the worktree of an attempt again that somebody removed or moved away, on the last commit
+/// of its branch. If that fails, whatever needs it says so.
 pub(crate) fn restore_worktree(context: &DriverContext, name: &str, branch: &str) {
     let keep = keep_ignored(&context.config());
     match context.repo.restore_worktree(name, branch, keep) {

@@ -18,7 +18,7 @@ use super::reload::Reloader;
 use super::shutdown::{self, Notes, cut_off};
 use super::signals::{self, Request};
 use super::watcher::Watcher;
-use super::{check_environment, heap, logging};
+use super::{check_environment, heap, logging, restored_worktrees};
 use crate::agents::checkout_variables::for_worktrees;
 use crate::config::Config;
 use crate::crash;
@@ -44,11 +44,10 @@ use crate::daemon::repair::numbers;
 use crate::daemon::runs::run;
 use crate::domain::command::Command;
 use crate::domain::decide::transfer::refuse_moved;
-use crate::domain::lifecycle::{AttemptPhase, SwarmPhase};
+use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::observation::{Host, Observation};
 use crate::domain::settings::{Mode, Settings};
-use crate::domain::state::{Attempt, Counters, IdeaStatus, State};
-use crate::domain::warning::WarningKind;
+use crate::domain::state::{Counters, IdeaStatus, State};
 use crate::git::{KeepIgnored, Places, Repo, SettledFolder};
 use crate::process::{self, Alive};
 use crate::view::Rest;
@@ -146,7 +145,7 @@ impl Daemon {
         let host = host(&store.state, &config, &paths, &folder, ports.as_ref());
         let first = FirstInputs {
             started: started(&paths, &target, &store.state, host),
-            troubles: folder.note.map(changed_folder).into_iter().collect(),
+            troubles: restored_worktrees::warnings(folder.note),
             commands: first_commands(&config, settings, mode),
         };
         let exe =
@@ -321,39 +320,11 @@ fn settle_leftovers(
     let mut folder = repo.settle_folder(&places)?;
     repo.settle_checkouts()?;
     repo.settle_worktrees()?;
-    let restored = restore_worktrees(repo, config, state)?;
+    let restored = restored_worktrees::restore(repo, config, state)?;
     if folder.note.is_none() && !restored.is_empty() {
         folder.note = Some(restored.join("; "));
     }
     Ok(folder)
-}
-
-/// Makes the worktrees again that attempts had in a folder that is gone, or that a copy of the
-/// repository does not have. Attempts that have not begun get theirs from the effect that waits.
-/// Returns what to tell about them.
-fn restore_worktrees(
-    repo: &Repo,
-    config: &Config,
-    state: &State,
-) -> Result<Vec<String>, DaemonError> {
-    let mut told = Vec::new();
-    let has_none = |attempt: &&Attempt| {
-        let waits = [AttemptPhase::Queued, AttemptPhase::Preparing];
-        waits.contains(&attempt.phase) || attempt.lent().is_some()
-    };
-    for attempt in state.agents.values().filter(|it| !has_none(it)) {
-        let (name, branch) = (&attempt.worktree, &attempt.branch);
-        let keep = settings::keep_ignored(config);
-        told.extend(repo.restore_worktree(name, branch, keep)?);
-    }
-    Ok(told)
-}
-
-fn changed_folder(message: String) -> Observation {
-    Observation::Trouble {
-        key: WarningKind::WorktreesFolder.only().to_owned(),
-        message,
-    }
 }
 
 /// Processor cores that this process may use.

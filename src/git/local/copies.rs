@@ -41,7 +41,8 @@ impl Repo {
     }
 
     /// Writes the files below `folder` that git tracks into the checkout, as its index has them.
-    pub fn check_out_tracked(&self, folder: &str) -> Result<(), GitError> {
+    /// Returns whether there are any.
+    pub fn check_out_tracked(&self, folder: &str) -> Result<bool, GitError> {
         let listed = self.git().args(["ls-files", "-z", "--", folder]).ok()?;
         let files: Vec<&OsStr> = listed
             .stdout
@@ -50,10 +51,10 @@ impl Repo {
             .map(OsStr::from_bytes)
             .collect();
         if files.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         let git = self.git().args(["checkout-index", "--force", "--"]);
-        git.args(files).ok().map(|_| ())
+        git.args(files).ok().map(|_| true)
     }
 
     /// What git says about a path in a worktree.

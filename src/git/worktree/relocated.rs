@@ -64,7 +64,8 @@ impl Repo {
     /// Makes an attempt's worktree again, on the last commit of its branch. Does nothing if it is
     /// there, or there under another name. Files in its place that git does not know any more, as
     /// after `git worktree prune`, stay as they are, and become a worktree again. One that somebody
-    /// moved elsewhere is theirs now, without the branch. Returns what to tell about it. Must come after [`Repo::settle_worktrees`].
+    /// moved elsewhere is theirs now, without the branch. Returns what to tell about it. Must come
+    /// after [`Repo::settle_worktrees`].
     pub fn restore_worktree(
         &self,
         name: &str,
