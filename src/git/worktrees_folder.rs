@@ -164,7 +164,6 @@ pub(crate) fn settle(
         is_new,
         note: Some(note),
     };
-    let new = SettledFolder::NEW;
     let standing = standing(common)?;
     if let Standing::Gone(folder) = &standing
         && let Some(moved) = moved_along(folder, root, common, places)
@@ -179,7 +178,7 @@ pub(crate) fn settle(
         return Ok((folder, SettledFolder::default()));
     }
     match standing {
-        Standing::Unchosen => Ok((choose(root, common, places)?, new)),
+        Standing::Unchosen => Ok((choose(root, common, places)?, SettledFolder::NEW)),
         Standing::Ours(folder) | Standing::Gone(folder)
             if is_unused(&folder) && !is_wanted(&folder, root, places) =>
         {
@@ -187,7 +186,7 @@ pub(crate) fn settle(
             // Nothing is in it but its owner. One that stays is of no harm.
             let _ = remove::file_if_there(&folder.join(OWNER));
             let _ = remove::empty_dir(&folder);
-            Ok((chosen, new))
+            Ok((chosen, SettledFolder::NEW))
         }
         Standing::Ours(folder) => {
             let own = Owner::of(common).at("inspect", common)?;
@@ -210,7 +209,7 @@ pub(crate) fn settle(
         Standing::Gone(folder) => {
             let chosen = choose(root, common, places)?;
             let _ = remove::empty_dir(&folder);
-            Ok((chosen, new))
+            Ok((chosen, SettledFolder::NEW))
         }
         Standing::Foreign(path) => Err(taken(path)),
     }
