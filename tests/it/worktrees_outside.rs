@@ -158,6 +158,22 @@ fn a_worktree_that_is_removed_beside_its_agent_costs_nothing_that_was_committed(
     daemon.stop();
 }
 
+#[test]
+fn a_worktree_that_git_forgets_beside_its_agent_keeps_its_files() {
+    let sandbox = Sandbox::ready();
+    let daemon = sandbox.start();
+    sandbox.idea("write a.txt x; commit; write half.txt y; hold busy; say COMPLETE");
+    sandbox.wait_held("busy");
+    let (folder, aside) = (sandbox.worktrees(), sandbox.path("aside"));
+    fs::rename(&folder, &aside).unwrap();
+    sandbox.git(&["worktree", "prune"]);
+    fs::rename(&aside, &folder).unwrap();
+    sandbox.release("busy");
+    sandbox.wait_idea("idea-001", "done");
+    assert_eq!(sandbox.file_at("main", "half.txt"), "y");
+    daemon.stop();
+}
+
 /// Python would check a change with the bytecode of the one before, made within the same second.
 #[test]
 fn python_writes_no_bytecode_where_merges_are_verified() {

@@ -144,23 +144,27 @@ fn leave_merge(context: &DriverContext, earlier: &Earlier) -> Result<(), GitErro
 
 /// Commits what is left over in the worktree, if that is asked for. Blocks.
 pub(super) fn seal(context: &DriverContext, effect: &effect::Seal) -> Result<SealOutcome, Failure> {
-    if effect.commit && !context.paths.worktree(&effect.worktree).is_dir() {
-        restore_worktree(context, &effect.worktree, &effect.branch);
-    }
     let effect::Seal { branch, base, .. } = effect;
     if !effect.commit {
         let head = context.repo.branch_commit(branch)?;
         let head = head.ok_or_else(|| Failure::other(format!("the branch `{branch}` is gone")))?;
         return fit(context, effect, (head, false, vec![]));
     }
-    let sealed = context.repo.seal(&Seal {
+    let want = Seal {
         name: effect.worktree.clone(),
         branch: branch.clone(),
         base: oid(base)?,
         message: leftovers(&effect.idea),
         identity: context.repo.identity()?,
         time: effect.at,
-    })?;
+    };
+    let sealed = match context.repo.seal(&want) {
+        Err(GitError::WorktreeMissing { .. } | GitError::WorktreeBroken { .. }) => {
+            restore_worktree(context, &effect.worktree, &effect.branch);
+            context.repo.seal(&want)
+        }
+        sealed => sealed,
+    }?;
     Ok(match sealed {
         Sealed::Done {
             head,
