@@ -64,7 +64,8 @@ int clock_gettime(clockid_t clock, struct timespec *time) {
 
 struct Night {
     sandbox: Sandbox,
-    worktrees: PathBuf,
+    /// Where the worktrees lie.
+    disk: PathBuf,
 }
 
 impl Night {
@@ -79,10 +80,10 @@ impl Night {
         fs::write(&program, CLAUDE).unwrap();
         fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
         let night = Self {
-            worktrees: sandbox.worktrees(),
+            disk: sandbox.path("disk"),
             sandbox,
         };
-        fs::create_dir_all(&night.worktrees).unwrap();
+        fs::create_dir_all(&night.disk).unwrap();
         night.breaks_nothing();
         let service = night.out("service");
         let check = format!(
@@ -96,6 +97,7 @@ impl Night {
             }}},
             "qualityCommands": [check],
             "checks": {"baseline": "require"},
+            "worktree": {"root": night.disk},
         }));
         night
     }
@@ -138,7 +140,7 @@ impl Night {
             .args(["-shared", "-fPIC", "-O1", "-o"])
             .args([&library, &source]);
         self.sandbox.run(&mut compiler, b"", PATIENCE).ok();
-        let mut command = self.sandbox.daemon_on_disk(&self.worktrees, "96m");
+        let mut command = self.sandbox.daemon_on_disk(&self.disk, "96m");
         command.env("LD_PRELOAD", library);
         let daemon = self.sandbox.spawn(command);
         daemon.wait_ready();
@@ -219,12 +221,12 @@ impl Night {
     /// No worktree can get what a person has committed meanwhile.
     fn disk_is_full(&self, daemon: &Daemon<'_>) {
         let before = self.count("roomAwaited");
-        let filler = self.worktrees.join("filler");
+        let filler = self.disk.join("filler");
         // All but what a small file needs.
         let script = format!(
             "free=$(df --output=avail -k '{0}' | tail -n 1); head -c $(((free - 512) * 1024)) \
             /dev/zero >'{1}'",
-            self.worktrees.display(),
+            self.disk.display(),
             filler.display()
         );
         let mut full = daemon.beside("sh");

@@ -382,8 +382,9 @@ fn a_disk_without_room_for_a_worktree() {
     sandbox.commit("Something large");
     sandbox.set_up();
     let id = sandbox.idea("write a.txt hello; commit; say COMPLETE");
-    let room = sandbox.worktrees();
+    let room = sandbox.path("disk");
     fs::create_dir_all(&room).unwrap();
+    sandbox.configure(&json!({"worktree": {"root": room}}));
     let daemon = sandbox.start_on_disk(&room, "2m");
     daemon.wait_ready();
     let status = sandbox.wait_status("the lack of room to be reported", |status| {

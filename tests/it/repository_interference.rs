@@ -8,16 +8,17 @@ use serde_json::Value;
 use crate::harness::{Sandbox, raised};
 
 #[test]
-fn an_idea_whose_worktree_was_deleted_can_be_tried_again() {
+fn an_agent_that_deletes_its_worktree_goes_on_from_its_branch() {
     let sandbox = Sandbox::ready();
     let id = sandbox.idea(
-        "if attempt 1; then rm -rf \"$SWARM_WORKTREE\"; else write a.txt x; fi; say COMPLETE",
+        "if iteration 1; then write a.txt x; commit; rm -rf \"$SWARM_WORKTREE\"; else write b.txt y; \
+        say COMPLETE; fi",
     );
-    assert_eq!(sandbox.run_until_idle(), 5);
-    assert_eq!(sandbox.idea_status(&id), "failed");
-    sandbox.swarm(&["idea", "retry", &id]).ok();
     assert_eq!(sandbox.run_until_idle(), 0);
     assert_eq!(sandbox.idea_status(&id), "done");
+    for (file, content) in [("a.txt", "x"), ("b.txt", "y")] {
+        assert_eq!(sandbox.file_at("main", file), content);
+    }
     sandbox.assert_repository_clean();
 }
 
