@@ -23,7 +23,7 @@ use swarm::domain::observation::{RunEnd, RunEndKind};
 use swarm::domain::state::records::OwedRecord;
 use swarm::domain::state::{Said, Task};
 use swarm::domain::time::Timestamp;
-use swarm::git::{KeepIgnored, KeepTrees, Oid, Prepare, Repo, TreeAt};
+use swarm::git::{KeepIgnored, KeepTrees, Oid, Places, Prepare, Repo, TreeAt};
 use swarm::view::provenance::Record;
 
 /// To record an iteration must take at most this, in milliseconds.
@@ -108,6 +108,10 @@ impl<'a> Site<'a> {
         configure(copy, "semi-auto", 1, &[])?;
         let root = copy.root();
         let repo = Repo::open(&root)?;
+        repo.settle_folder(&Places {
+            root: Some(copy.home()),
+            ..Places::default()
+        })?;
         let base: Oid = copy.git(&["rev-parse", "main"])?.trim().parse()?;
         repo.prepare_worktree(&Prepare {
             name: WORKTREE.to_owned(),

@@ -17,7 +17,7 @@ use common::repo::{Copy, Template};
 use common::samples::{Goal, Samples, timed};
 use common::{Result, chosen, ensure, note, run, size, wanted};
 use swarm::domain::time::Timestamp;
-use swarm::git::{Identity, KeepIgnored, Prepare, Proof, Release, Repo};
+use swarm::git::{Identity, KeepIgnored, Places, Prepare, Proof, Release, Repo};
 
 /// One project.
 struct Kind {
@@ -104,6 +104,10 @@ fn cold(copy: &Copy, kind: &Kind) -> Result<Duration> {
 /// Two ideas one after the other in `w01`; the time of the second.
 fn swarm(copy: &Copy, kind: &Kind, keep: &KeepIgnored) -> Result<Duration> {
     let repo = Repo::open(&copy.root())?;
+    repo.settle_folder(&Places {
+        root: Some(copy.home()),
+        ..Places::default()
+    })?;
     let base = repo.branch_commit("main")?.ok_or("there is no main")?;
     let idea = |number: usize| -> Result {
         let prepared = repo.prepare_worktree(&Prepare {

@@ -11,8 +11,8 @@ use crate::harness::{Sandbox, raised};
 fn an_agent_that_deletes_its_worktree_goes_on_from_its_branch() {
     let sandbox = Sandbox::ready();
     let id = sandbox.idea(
-        "if iteration 1; then write a.txt x; commit; rm -rf \"$SWARM_WORKTREE\"; else write b.txt y; \
-        say COMPLETE; fi",
+        "if iteration 1; then write a.txt x; commit; rm -rf \"$SWARM_WORKTREE\"; else write b.txt \
+        y; say COMPLETE; fi",
     );
     assert_eq!(sandbox.run_until_idle(), 0);
     assert_eq!(sandbox.idea_status(&id), "done");
