@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs prettier and the linters of Markdown, by exact versions, into a folder: once for each set of versions. Prints the path of
-# prettier; the others lie beside it.
+# Installs prettier and the linters of Markdown, by exact versions, into a folder: once for each set
+# of versions. Prints the path of prettier; the others lie beside it.
 #
 #   tests/it/install_prettier.sh DIR
 set -euo pipefail
@@ -31,7 +31,8 @@ if [ ! -e "$dir/complete" ]; then
   mkdir -p "$dir"
   # In a folder with a package.json of its own npm never takes a parent's.
   echo '{"private": true}' >"$dir/package.json"
-  npm install --prefix "$dir" --save-exact --no-audit --no-fund --ignore-scripts --loglevel=error "${packages[@]}" >&2
+  npm install --prefix "$dir" --save-exact --no-audit --no-fund --ignore-scripts --loglevel=error \
+    "${packages[@]}" >&2
   touch "$dir/complete"
 fi
 echo "$dir/node_modules/.bin/prettier"

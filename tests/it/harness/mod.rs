@@ -92,6 +92,8 @@ impl Sandbox {
     pub fn new() -> Self {
         let sandbox = Self::empty();
         sandbox.git(&["init", "-q", "-b", "main"]);
+        // A commit would leave a process of git's running for a moment.
+        sandbox.git(&["config", "maintenance.autoDetach", "false"]);
         // A test that takes `.swarm/.gitignore` away must not stumble over views that are being
         // written.
         let exclude = sandbox.repo().join(".git/info/exclude");
@@ -422,9 +424,7 @@ impl Sandbox {
 
 impl Drop for Sandbox {
     fn drop(&mut self) {
-        let mut left = processes::end_all(self.folder.path());
-        // A commit of git starts it by itself, and it is over within moments.
-        left.retain(|process| !process.contains("git maintenance run --auto"));
+        let left = processes::end_all(self.folder.path());
         if std::thread::panicking() && std::env::var_os("SWARM_IT_KEEP").is_some() {
             self.folder.disable_cleanup(true);
             eprintln!("kept: {}", self.folder.path().display());
