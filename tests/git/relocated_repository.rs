@@ -6,13 +6,19 @@ use swarm::git::{GitError, Places, Repo, SettledFolder};
 
 use crate::fixture::{Fixture, commit_in, git, name, places, read, settings, write};
 
-/// The fixture's repository after it has been renamed, with two worktrees in which something lies
-/// uncommitted.
-fn moved() -> Fixture {
-    let mut fixture = Fixture::new();
+/// Two worktrees in which something lies uncommitted.
+fn half_done() -> Fixture {
+    let fixture = Fixture::new();
     for number in 1..=2 {
         write(&fixture.prepare(number).path, "half", "of the work\n");
     }
+    fixture
+}
+
+/// The fixture's repository after it has been renamed, with two worktrees in which something lies
+/// uncommitted.
+fn moved() -> Fixture {
+    let mut fixture = half_done();
     let elsewhere = fixture.dir.path().join("elsewhere");
     fs::rename(fixture.root(), &elsewhere).unwrap();
     fixture.repo = Repo::open_with(&elsewhere, settings(fixture.dir.path())).unwrap();
@@ -38,10 +44,7 @@ fn worktrees_of_a_renamed_repository_are_its_own_with_what_lies_in_them() {
 /// The fixture's repository and its worktrees after the folder that has both was renamed, as the
 /// home folder of a person.
 fn moved_together() -> Fixture {
-    let mut fixture = Fixture::new();
-    for number in 1..=2 {
-        write(&fixture.prepare(number).path, "half", "of the work\n");
-    }
+    let mut fixture = half_done();
     let elsewhere = fixture.dir.path().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
     for name in ["repo", "worktrees"] {
@@ -178,6 +181,10 @@ fn a_worktree_that_git_has_forgotten_keeps_its_files() {
     fixture.git(&["worktree", "prune"]);
     fs::rename(&aside, folder).unwrap();
     settle(&fixture);
+    // As a kill leaves it while git adds it again: under the name that its files know.
+    let staged = folder.join(format!(".new-{}", name(1)));
+    let add = ["worktree", "add", "-q", "--no-checkout", "--detach"];
+    fixture.git(&[&add[..], &[staged.to_str().unwrap(), "main"]].concat());
     assert!(restore(&fixture).unwrap().contains("forgotten"));
     assert_eq!(restore(&fixture), None);
     assert_eq!(git(&path, &["rev-parse", "HEAD"]), tip.to_string());

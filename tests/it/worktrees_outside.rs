@@ -174,6 +174,30 @@ fn a_worktree_that_git_forgets_beside_its_agent_keeps_its_files() {
     daemon.stop();
 }
 
+#[test]
+fn a_start_that_is_killed_while_it_registers_a_worktree_again_loses_none_of_its_files() {
+    let sandbox = Sandbox::ready();
+    let daemon = sandbox.start();
+    let doing = "iteration 1 && write half.txt y && hold busy; say COMPLETE";
+    sandbox.idea(doing);
+    sandbox.wait_held("busy");
+    daemon.kill_everything();
+    let (folder, aside) = (sandbox.worktrees(), sandbox.path("aside"));
+    fs::rename(&folder, &aside).unwrap();
+    sandbox.git(&["worktree", "prune"]);
+    fs::rename(&aside, &folder).unwrap();
+    let mut command = sandbox.swarm_command(&["start"]);
+    command.env(swarm::crash::VARIABLE, "git.rename.between#1");
+    assert_eq!(sandbox.spawn(command).wait_exit(PATIENCE), 137);
+    let mut left = fs::read_dir(&folder).unwrap().flatten();
+    let is_trash = |name: std::ffi::OsString| name.to_string_lossy().starts_with(".trash-");
+    assert!(left.any(|entry| is_trash(entry.file_name())));
+    sandbox.release("busy");
+    assert_eq!(sandbox.run_until_idle(), 0);
+    assert_eq!(sandbox.file_at("main", "half.txt"), "y");
+    sandbox.assert_repository_clean();
+}
+
 /// Python would check a change with the bytecode of the one before, made within the same second.
 #[test]
 fn python_writes_no_bytecode_where_merges_are_verified() {

@@ -79,6 +79,11 @@ enum Whose {
     Another(String),
 }
 
+/// Name of a worktree while it is made.
+pub(crate) fn staging(name: &str) -> String {
+    format!(".new-{name}")
+}
+
 impl Prepare {
     /// Whether the earlier worktree keeps its name, as it does unless an older version asked.
     fn takes_over_in_place(&self) -> bool {
@@ -371,7 +376,7 @@ impl Repo {
         before: Option<Oid>,
         tip: Oid,
     ) -> Result<(), GitError> {
-        self.discard_directory(&format!(".new-{}", want.name))?;
+        self.discard_directory(&staging(&want.name))?;
         if before.is_none() && self.read_ref(reference)? == Some(tip) {
             self.delete_ref(reference, tip)?;
         }
@@ -381,7 +386,7 @@ impl Repo {
     /// The worktree for this name under its staging name, without anything of value: left by an
     /// earlier call, from the pool, or new.
     fn staged(&self, name: &str, commit: Oid) -> Result<Worktree, GitError> {
-        let staging = format!(".new-{name}");
+        let staging = staging(name);
         match self.look_up(&staging)? {
             Found::Ours(worktree) => return Ok(worktree),
             Found::Nothing => {}

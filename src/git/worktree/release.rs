@@ -11,6 +11,7 @@ use std::fs;
 
 use git2::Oid;
 
+use super::prepare::staging;
 use super::registry::{Found, Worktree};
 use super::reset::{HeadTo, index_is_plain, index_is_readable};
 use super::snapshot::Snapshot;
@@ -87,7 +88,7 @@ impl Repo {
             self.retire(&name, &old, want)?;
         }
         self.release_open_work(want)?;
-        self.discard_leftover(&format!(".new-{}", want.name))?;
+        self.discard_leftover(&staging(&want.name))?;
         match self.look_up(&old)? {
             Found::Ours(worktree) => self.recycle(&worktree, want)?,
             // It may have been moved into the pool by an interrupted call.

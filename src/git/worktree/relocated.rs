@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use git2::Oid;
 
-use super::prepare::Prepare;
-use super::registry::{Found, Registered, point_at, remove_tree, rename_new};
+use super::prepare::{Prepare, staging};
+use super::registry::{Found, Registered, Worktree, point_at, remove_tree, rename_new};
 use super::reset::HeadTo;
 use super::reuse::ignored::KeepIgnored;
 use crate::crash;
@@ -79,6 +79,8 @@ impl Repo {
         if matches!(self.look_up(name)?, Found::Ours(_)) {
             return Ok(None);
         }
+        // Left by a kill while it was registered again; nobody has worked there.
+        self.discard_directory(&staging(name))?;
         let elsewhere = match self.give_up_elsewhere(branch, base)? {
             Elsewhere::Inside => return Ok(None),
             Elsewhere::Outside(path) => Some(path),
@@ -121,9 +123,8 @@ impl Repo {
     /// Makes a worktree of the files that lie at the place of one; what differs from `commit`, the
     /// branch's, is uncommitted there.
     fn register_again(&self, name: &str, branch: &str, commit: Oid) -> Result<(), GitError> {
-        let (path, staging) = (self.worktree_path(name), format!(".new-{name}"));
-        self.discard_directory(&staging)?;
-        let staged = self.added(&staging, commit)?;
+        let path = self.worktree_path(name);
+        let staged = self.added(&staging(name), commit)?;
         staged.set_head(&HeadTo::Branch(branch_ref(branch)?))?;
         staged
             .git(self)
@@ -152,8 +153,13 @@ impl Repo {
             if one.path.parent() == Some(&folder) {
                 return Ok(Elsewhere::Inside);
             }
-            detach(&one.git_dir, commit)?;
-            return Ok(Elsewhere::Outside(one.path));
+            let theirs = Worktree {
+                name: one.path.display().to_string(),
+                path: one.path,
+                git_dir: one.git_dir,
+            };
+            theirs.set_head(&HeadTo::Detached(commit))?;
+            return Ok(Elsewhere::Outside(theirs.path));
         }
         Ok(Elsewhere::Nowhere)
     }
@@ -172,12 +178,6 @@ impl Repo {
         }
         Ok(())
     }
-}
-
-fn detach(git_dir: &Path, commit: Oid) -> Result<(), GitError> {
-    git2::Repository::open(git_dir)
-        .and_then(|repository| repository.set_head_detached(commit))
-        .map_err(GitError::library(format!("detach {}", shown(git_dir))))
 }
 
 /// Administrative directory that `path`, a worktree of swarm, had at the old location; `all` are
