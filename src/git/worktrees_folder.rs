@@ -179,13 +179,9 @@ pub(crate) fn settle(
     }
     match standing {
         Standing::Unchosen => Ok((choose(root, common, places)?, SettledFolder::NEW)),
-        Standing::Ours(folder) | Standing::Gone(folder)
-            if is_unused(&folder) && !is_wanted(&folder, root, places) =>
-        {
+        Standing::Ours(folder) if is_unused(&folder) && !is_wanted(&folder, root, places) => {
             let chosen = choose(root, common, places)?;
-            // Nothing is in it but its owner. One that stays is of no harm.
-            let _ = remove::file_if_there(&folder.join(OWNER));
-            let _ = remove::empty_dir(&folder);
+            leave(&folder);
             Ok((chosen, SettledFolder::NEW))
         }
         Standing::Ours(folder) => {
@@ -208,10 +204,19 @@ pub(crate) fn settle(
         }
         Standing::Gone(folder) => {
             let chosen = choose(root, common, places)?;
-            let _ = remove::empty_dir(&folder);
+            leave(&folder);
             Ok((chosen, SettledFolder::NEW))
         }
         Standing::Foreign(path) => Err(taken(path)),
+    }
+}
+
+/// Removes a folder in which nothing is but the file that says whose it is. One that stays, as a
+/// mount does, is of no harm.
+fn leave(folder: &Path) {
+    let owner = remove::file_if_there(&folder.join(OWNER));
+    if let Err(error) = owner.and_then(|()| remove::empty_dir(folder)) {
+        tracing::debug!(%error, folder = %folder.display(), "an unused folder stays");
     }
 }
 

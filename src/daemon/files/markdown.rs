@@ -5,8 +5,6 @@
 //! it is markup but code: a word with a special character becomes code. There are no lists, because
 //! prettier and remark's presets want different ones. Called by `exports` and `summaries`.
 
-use std::fmt::Write as _;
-
 /// Longest line, in characters; linters of Markdown ask for no less.
 const WIDTH: usize = 80;
 /// Characters that may begin markup.
@@ -28,7 +26,7 @@ pub(super) fn paragraph(text: &str) -> String {
             column = if fits { column + 1 } else { 0 };
         }
         if column == 0 && begins_block(&word) {
-            let _ = write!(out, "`{word}`");
+            out.extend(["`", &word, "`"]);
             column += 2;
         } else {
             out.push_str(&word);

@@ -66,6 +66,11 @@ impl Paths {
         self.worktrees.join(name)
     }
 
+    /// The name of the worktree at a path; `None` if none lies there.
+    pub fn worktree_name<'a>(&self, path: &'a Path) -> Option<&'a str> {
+        path.strip_prefix(&self.worktrees).ok()?.to_str()
+    }
+
     /// `<git common directory>/swarm/lease`, which a live daemon holds.
     pub fn lease(&self) -> PathBuf {
         self.private.join("lease")

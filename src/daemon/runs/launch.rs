@@ -67,8 +67,8 @@ pub(crate) async fn prepare(
 
 /// Makes the worktree of an attempt again that somebody removed or moved away.
 fn restore_if_gone(context: &DriverContext, handle: &Handle, cwd: &Path) {
-    let name = cwd.strip_prefix(&context.paths.worktrees).ok();
-    let Some(name) = name.and_then(Path::to_str).filter(|_| !cwd.is_dir()) else {
+    let name = context.paths.worktree_name(cwd);
+    let Some(name) = name.filter(|_| !cwd.is_dir()) else {
         return;
     };
     let branch = handle.read(|state| {
@@ -84,8 +84,7 @@ fn restore_if_gone(context: &DriverContext, handle: &Handle, cwd: &Path) {
 /// Notes that a run uses the worktree, if it is in one. If that fails, the worktree counts as cold
 /// for longer than it is, and a setup is repeated.
 fn note_use(context: &DriverContext, cwd: &Path) {
-    let name = cwd.strip_prefix(&context.paths.worktrees).ok();
-    if let Some(name) = name.and_then(Path::to_str)
+    if let Some(name) = context.paths.worktree_name(cwd)
         && let Err(error) = context.repo.note_use(name)
     {
         tracing::warn!(%error, name, "the use of this worktree could not be noted");

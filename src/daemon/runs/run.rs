@@ -191,7 +191,7 @@ async fn disk_full(
     let (context, dir) = (Arc::clone(context), dir.clone());
     let drop_torn = move || {
         let cwd = dir.spec().ok()?.cwd;
-        let name = cwd.strip_prefix(&context.paths.worktrees).ok()?.to_str()?;
+        let name = context.paths.worktree_name(&cwd)?;
         if let Err(error) = context.repo.drop_ignored(name) {
             tracing::warn!(%error, name, "ignored files could not be removed after a full disk");
         }

@@ -52,7 +52,7 @@ pub(crate) fn moved_to(context: &DriverContext, worktree: &str) -> Option<u16> {
 /// holds one of those that it had. Returns the held port. Blocks.
 pub(super) fn leave_held_ports(context: &DriverContext, dir: &RunDir) -> Option<u16> {
     let cwd = dir.spec().ok()?.cwd;
-    let worktree = cwd.strip_prefix(&context.paths.worktrees).ok()?.to_str()?;
+    let worktree = context.paths.worktree_name(&cwd)?;
     context.ports()?.leave_held(number(worktree)?)
 }
 
