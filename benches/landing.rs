@@ -1,8 +1,11 @@
 //! From a backlog of small ideas to merges on the target: the whole program against two ways of
 //! doing it with git alone, and against itself without provenance records.
 //!
+//! Then swarm again in the other formats that git has for objects and references.
+//!
 //! `BENCH_IDEAS` (100), `BENCH_FILES` (5000), `BENCH_ROUNDS` (3), `BENCH_PAUSE` (70);
-//! `BENCH_ONLY=unchecked,checked` and `BENCH_WAYS=swarm,unrecorded,cheapest,naive` choose parts.
+//! `BENCH_ONLY=unchecked,checked,formats` and `BENCH_WAYS=swarm,unrecorded,cheapest,naive` choose
+//! parts.
 //!
 //! Between two measurements it waits `BENCH_PAUSE` seconds and deletes nothing. ext4 does not reuse
 //! a deleted inode for 60 seconds (300 until it is written back), but looks at each of them
@@ -50,6 +53,48 @@ fn main() -> Result {
         if chosen(name) {
             compare(&template, folder.path(), &Case { ideas, check }, rounds)?;
         }
+    }
+    if chosen("formats") {
+        compare_formats(folder.path(), ideas, files, rounds)?;
+    }
+    Ok(())
+}
+
+/// Hash and references.
+const FORMATS: [[&str; 2]; 3] = [
+    ["--object-format=sha1", "--ref-format=files"],
+    ["--object-format=sha1", "--ref-format=reftable"],
+    ["--object-format=sha256", "--ref-format=reftable"],
+];
+
+/// The same landings, a repository of each format in turn.
+fn compare_formats(folder: &Path, ideas: usize, files: usize, rounds: usize) -> Result {
+    let case = Case { ideas, check: None };
+    let pause = Duration::from_secs(size("BENCH_PAUSE", 70, 0)?.try_into()?);
+    let mut times = [const { Samples::new() }; FORMATS.len()];
+    let mut templates = Vec::new();
+    for (index, format) in FORMATS.iter().enumerate() {
+        let place = folder.join(format!("format-{index}"));
+        templates.push(Template::in_format(&place, files, format)?);
+    }
+    let mut kept = Vec::new();
+    for round in 0..rounds {
+        for offset in 0..FORMATS.len() {
+            let index = (round + offset) % FORMATS.len();
+            let copy = templates[index].copy(&folder.join(format!("formats-{round}-{index}")))?;
+            std::thread::sleep(pause);
+            times[index].push(swarm(&copy, &case)?.as_secs_f64());
+            copy.check_landed(ideas)?;
+            kept.push(copy);
+        }
+    }
+    println!(" in the formats of git");
+    for (format, times) in FORMATS.iter().zip(&times) {
+        times.show(&format.join(" "), "s");
+    }
+    for (format, times_of_it) in FORMATS.iter().zip(&times).skip(1) {
+        let ratio = times_of_it.over(&times[0]);
+        Goal::AtMost(2.0).judge(&format!("{} / the usual", format.join(" ")), &ratio, "x");
     }
     Ok(())
 }

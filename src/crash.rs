@@ -192,6 +192,7 @@ pub const LABELS: &[&str] = &[
     "runner.spawned",
     "setup.copy.written",
     "synthesis.prepared",
+    "target.dropped-kept",
     "trust.before-rename",
     "views.before-rename",
     "views.summary-due",

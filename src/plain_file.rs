@@ -1,11 +1,12 @@
 //! Opens regular files, and makes folders, in directories that others can write to. Every room that
-//! reads a file an agent or a person may have replaced opens it here.
+//! reads a file an agent or a person may have replaced opens it here. Also says why the system
+//! cannot execute a script that is there.
 //!
 //! Invariant: never blocks on a pipe, and goes through no link unless asked to.
 
 use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
@@ -49,6 +50,69 @@ pub fn make_folder(path: &Path) -> io::Result<bool> {
         }
         made => made.map(|()| true),
     }
+}
+
+/// Most bytes of a first line that the kernel reads.
+const FIRST_LINE: u64 = 256;
+
+/// Why the system cannot execute a script although its file is there and executable. The system
+/// itself reports only "No such file or directory".
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScriptFault {
+    /// What is wrong.
+    pub what: String,
+    /// What to do about it.
+    pub way_out: String,
+}
+
+impl fmt::Display for ScriptFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.what, self.way_out)
+    }
+}
+
+/// The fault of the script at `path`, which messages call `name`; `None` if it has none, or cannot
+/// be read.
+pub fn script_fault(path: &Path, name: &str) -> Option<ScriptFault> {
+    let mut begin = Vec::new();
+    let file = open_through_links(path).ok()?;
+    file.take(FIRST_LINE).read_to_end(&mut begin).ok()?;
+    fault_of_script(&begin, name)
+}
+
+/// [`script_fault`] of a content, or of its beginning.
+pub fn fault_of_script(content: &[u8], name: &str) -> Option<ScriptFault> {
+    let line = content.split(|byte| *byte == b'\n').next()?;
+    let line = String::from_utf8_lossy(line.strip_prefix(b"#!")?);
+    let words = line.trim_matches([' ', '\t', '\r']);
+    let interpreter = words.split([' ', '\t']).next().unwrap_or_default();
+    // `env -S` takes a carriage return for a space.
+    if line.ends_with('\r') && !words.contains(" -S") {
+        return Some(ScriptFault {
+            what: format!(
+                "{name} has CRLF line ends, so the system takes a carriage return for a part of \
+                its interpreter `{words}`"
+            ),
+            way_out: format!("convert them: sed -i 's/\\r$//' {}", quoted(name)),
+        });
+    }
+    let path = Path::new(interpreter);
+    let gone = fs::metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+    (path.is_absolute() && gone).then(|| ScriptFault {
+        what: format!(
+            "the first line of {name} names the interpreter {interpreter}, which does \
+            not exist"
+        ),
+        way_out: format!("install {interpreter}, or correct that line"),
+    })
+}
+
+fn quoted(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
+    if name.chars().all(is_plain) {
+        return name.to_owned();
+    }
+    format!("'{}'", name.replace('\'', "'\\''"))
 }
 
 fn open_with(path: &Path, flags: libc::c_int) -> io::Result<File> {
@@ -98,6 +162,27 @@ mod tests {
     use nix::sys::stat::Mode;
 
     use super::*;
+
+    #[test]
+    fn a_script_that_the_system_cannot_execute_is_named_with_the_way_out() {
+        let fault = |content: &str| fault_of_script(content.as_bytes(), "a b.sh");
+        let crlf = fault("#!/bin/sh -e\r\nexit\r\n").unwrap();
+        assert!(crlf.what.contains("CRLF") && crlf.what.contains("`/bin/sh -e`"));
+        assert_eq!(crlf.way_out, r"convert them: sed -i 's/\r$//' 'a b.sh'");
+        let env = fault("#!/usr/bin/env bash\r\n").unwrap();
+        assert!(env.what.contains("CRLF"), "{env}");
+        let gone = fault("#! /nowhere/python3 -u\n").unwrap();
+        assert!(gone.what.contains("/nowhere/python3,"), "{gone}");
+        for fine in [
+            "#!/bin/sh\nexit\r\n",
+            "#!/usr/bin/env -S sh\r\n",
+            "\x7fELF",
+            "",
+            "#!x\n",
+        ] {
+            assert_eq!(fault(fine), None, "{fine:?}");
+        }
+    }
 
     #[test]
     fn only_regular_files_are_opened_and_opening_never_blocks() {

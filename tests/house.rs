@@ -19,7 +19,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("process", &["domain", "crash", "remove", "plain_file"]),
     ("git", &["domain", "crash", "remove", "plain_file"]),
     ("config", &["domain", "crash", "remove", "plain_file"]),
-    ("hooks", &["domain"]),
+    ("hooks", &["domain", "plain_file"]),
     ("probe", &[]),
     (
         "agents",

@@ -31,6 +31,7 @@ part tools env SWARM_IT_INCREMENTS=100 cargo test --locked --test it mcp::many_s
 part syscalls env SWARM_SYSCALLS=all cargo test --locked --test it harm_at -- --nocapture
 part cleaners env SWARM_CLEANERS=200 cargo test --locked --test it storm::tools -- --nocapture
 part agents cargo test --locked --test agents -- --ignored --nocapture --test-threads 1
+part formats env -u SWARM_TURN cargo test --locked --test git --test it formats:: -- --nocapture
 part journal env SWARM_EXHAUSTIVE=1 SWARM_SECTOR_CASES=1000000 cargo test --locked --lib journal:: -- --nocapture
 part domain env SWARM_SEQUENCES=200000 cargo test --locked --lib domain::tests::properties -- --nocapture
 part actor env SWARM_ACTOR_SEQUENCES=200000 cargo test --locked --lib daemon::tests::lives -- --nocapture

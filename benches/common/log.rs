@@ -292,6 +292,7 @@ impl Maker {
         let signals = match purpose {
             Purpose::Iteration { .. } => vec![Signal::Progress(50), Signal::Complete(None)],
             Purpose::Gate { .. }
+            | Purpose::CommitHooks { .. }
             | Purpose::Verify { .. }
             | Purpose::Baseline { .. }
             | Purpose::Canary { .. }
@@ -471,6 +472,7 @@ fn settings(keep_records: bool) -> Result<Settings> {
         stuck_threshold: 5,
         same_check_failures: 8,
         auto_commit: true,
+        commit_hooks: false,
         setup: vec![],
         quality_commands: vec!["cargo test".to_owned()],
         quality_timeout_ms: 1_800_000,

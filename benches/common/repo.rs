@@ -29,8 +29,13 @@ echo '<swarm>COMPLETE</swarm>'
 "#;
 
 impl Template {
-    /// Makes one with so many files on `main`.
+    /// Makes one with so many files on `main`, in git's usual formats.
     pub fn new(folder: &Path, files: usize) -> Result<Self> {
+        Self::in_format(folder, files, &[])
+    }
+
+    /// The same with options of `git init` that choose other formats.
+    pub fn in_format(folder: &Path, files: usize, format: &[&str]) -> Result<Self> {
         let repo = folder.join("repo");
         fs::create_dir_all(folder.join("home"))?;
         fs::create_dir_all(&repo)?;
@@ -48,7 +53,7 @@ impl Template {
                 .current_dir(&repo)
                 .args(args))
         };
-        git(&["init", "-q", "-b", "main"])?;
+        git(&[&["init", "-q", "-b", "main"], format].concat())?;
         git(&["config", "user.name", "Bench"])?;
         git(&["config", "user.email", "bench@example.invalid"])?;
         fs::write(repo.join(".git/info/exclude"), "/.swarm/\n")?;

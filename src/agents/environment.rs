@@ -169,6 +169,8 @@ const ALLOWED: &[&str] = &[
     "GIT_CONFIG_GLOBAL",
     "GIT_CONFIG_SYSTEM",
     "GIT_CONFIG_NOSYSTEM",
+    // Large files stay pointers for agents, too.
+    "GIT_LFS_SKIP_SMUDGE",
     // The network.
     "HTTP_PROXY",
     "HTTPS_PROXY",

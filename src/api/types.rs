@@ -203,12 +203,11 @@ pub struct Pause {
     pub reason: Option<String>,
 }
 
-/// What to do with waiting work after the target was force-pushed.
+/// What happens to landed ideas whose work the rewritten target lacks.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SettleTarget {
-    /// `rebase`: rebase it onto the new target; `ignore`: merge it as it is; `cancel`: cancel its
-    /// ideas.
+    /// `redo`: agents do them again; `ignore`: they stay done; `cancel`: they are cancelled.
     #[schema(schema_with = crate::view::schema::words::<TargetChoice>)]
     pub choice: TargetChoice,
 }

@@ -291,6 +291,7 @@ impl From<DaemonError> for CliError {
             DaemonError::AgentUnusable(_) => Self::new(Kind::AgentUnusable, error.to_string())
                 .hint("check the configuration: swarm config check"),
             DaemonError::AgentsUnfit(unfit) => unfit_agents(&unfit),
+            DaemonError::Layout(_) => Self::new(Kind::AgentUnusable, error.to_string()),
             DaemonError::DiskFailed(_) => Self::new(Kind::Disk, error.to_string()),
             DaemonError::Append(error) => Self::new(Kind::Disk, error.to_string()),
             DaemonError::Journal(error) => return error.into(),

@@ -56,7 +56,7 @@ use args::{Cli, Verb};
 use context::Context;
 pub use error::{CliError, Kind};
 use output::Output;
-use output::terminal::ColorChoice;
+use output::terminal::{ColorChoice, safe};
 pub use repo::Repo;
 
 /// Runs the command line `args`; the first word is the program's name.
@@ -93,6 +93,7 @@ fn finish(verb: Verb, context: &mut Context) -> u8 {
     } else {
         bring_back_log(context)
     };
+    name_checkout(&verb, context);
     let done = brought_back
         .and_then(|()| commands::run(verb, context))
         .and_then(|()| context.output.flush());
@@ -123,6 +124,21 @@ fn bring_back_log(context: &mut Context) -> Result<(), CliError> {
         );
     }
     Ok(())
+}
+
+/// Tells a person in a linked worktree which checkout has the swarm.
+fn name_checkout(verb: &Verb, context: &mut Context) {
+    if !context.output.can_draw || matches!(verb, Verb::Init(_)) {
+        return;
+    }
+    if let Ok(repo) = context.repo()
+        && repo.is_shared()
+    {
+        let root = safe(&repo.root().to_string_lossy());
+        context
+            .output
+            .note(format!("this worktree shares the swarm of {root}"));
+    }
 }
 
 /// Help and version were asked for; everything else is a usage error.

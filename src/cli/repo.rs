@@ -30,6 +30,7 @@ const WRITTEN: [&str; 7] = [
 pub struct Repo {
     root: PathBuf,
     paths: Paths,
+    linked: bool,
 }
 
 impl Repo {
@@ -41,13 +42,24 @@ impl Repo {
         let Some(mut root) = holder(&start) else {
             return Err(not_set_up(&start));
         };
+        let linked = main_worktree(&root).is_some();
         while let Some(main) = owner_of_folder(&root).or_else(|| main_worktree(&root)) {
             root = main;
         }
         check_folder(&root)?;
         let paths = Paths::new(&root);
         refuse_links(&paths)?;
-        Ok(Self { root, paths })
+        let linked = linked && !start.starts_with(&paths.worktrees);
+        Ok(Self {
+            root,
+            paths,
+            linked,
+        })
+    }
+
+    /// Whether the search began in a linked worktree of a person, which shares this swarm.
+    pub fn is_shared(&self) -> bool {
+        self.linked
     }
 
     /// Its paths, for work without a daemon.
@@ -243,7 +255,9 @@ mod tests {
             format!("gitdir: {}\n", gitdir.display()),
         )
         .unwrap();
-        assert_eq!(Repo::find(&other).unwrap().root(), root);
+        let found = Repo::find(&other).unwrap();
+        assert!(found.root() == root && found.is_shared());
+        assert!(!Repo::find(&root).unwrap().is_shared());
     }
 
     #[test]

@@ -8,21 +8,22 @@ use crate::domain::effect::{self, ConflictLevel, Effect, Purpose, Saved, SetupTr
 use crate::domain::event::{
     AgentRedirected, ApprovalWithdrawn, AttemptEnded, AttemptMoved, AttemptSealed, BaselineCleared,
     BaselineDoubted, BaselineFailed, BaselinePassed, BaselineReady, BaselineStarted, CancelUndone,
-    CheckpointDeleted, CheckpointMade, ChecksProbed, ClockWentBack, ConflictLaidOut,
-    ConflictSettled, DaemonStarted, EffectFinished, EffectRequested, EndingAsked, Event, Findings,
-    GateDoubted, GateExcused, GateFailed, GatePassed, GateStarted, HookApproved, HookAsked,
-    HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut, IdeaAdded, IdeaAssigned,
-    IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld,
-    IterationJudged, IterationStarted, Learned, LostEvents, MachineSlept, Mark, MergeApproved,
-    MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased,
-    MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan, NightEnded,
-    NoticeDelivered, NoticeFailed, NumbersRaised, PauseLifted, PauseSet, PhaseChanged, ProbeAlarm,
-    RedirectUndone, RepairWay, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned,
-    RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SettingsLoaded, SetupPassed,
-    SetupStarted, SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen,
-    TargetSettled, TaskSet, UndoRecorded, VerifyDoubted, VerifyPassed, VerifyReady, VerifyStarted,
-    WarningCleared, WarningRaised, WorkRescued, WorkSaved, WorktreeLent, WorktreeReady,
-    WorktreeStays,
+    CheckpointDeleted, CheckpointMade, ChecksProbed, ClockWentBack, CommitHooksPassed,
+    CommitHooksStarted, ConflictLaidOut, ConflictSettled, DaemonStarted, EffectFinished,
+    EffectRequested, EndingAsked, Event, Findings, GateDoubted, GateExcused, GateFailed,
+    GatePassed, GateStarted, HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed,
+    HookStarted, HookTimedOut, IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited,
+    IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationJudged, IterationStarted, LandingFound,
+    Learned, LostEvents, MachineSlept, Mark, MergeApproved, MergeBuilt, MergeConflicted,
+    MergeMoved, MergeQueued, MergeRejected, MergeReleased, MergeReturned, MessageQueued, ModeSet,
+    NeedArose, NeedSettled, NightBegan, NightEnded, NoticeDelivered, NoticeFailed, NumbersRaised,
+    PauseLifted, PauseSet, PhaseChanged, ProbeAlarm, RedirectUndone, RepairWay, ResolverFailed,
+    RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited,
+    RunEnded, RunStarted, SettingsLoaded, SetupPassed, SetupStarted, SignalSeen, StateRepaired,
+    StateRestored, TargetRewritten, TargetSeen, TargetSettled, TaskSet, UndoRecorded,
+    VerifyDoubted, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared, WarningRaised,
+    WorkRescued, WorkSaved, WorktreeLent, WorktreeReady, WorktreeStays, WorktreesFreed,
+    WorktreesHeld,
 };
 use crate::domain::evolve::evolve;
 use crate::domain::hook::HookName;
@@ -36,6 +37,7 @@ use crate::domain::state::checkpoint::{
     Checkpoint, IdeaThen, Reason, Rollback, RollbackStep, SavedWork,
 };
 use crate::domain::state::undo::Action;
+use crate::domain::state::worktrees::WorktreesHold;
 use crate::domain::state::{
     AttemptEnd, Counters, Ending, Feedback, IdeaStatus, State, Task, Waits,
 };
@@ -95,6 +97,7 @@ pub(crate) fn settings() -> Settings {
         stuck_threshold: 5,
         same_check_failures: 8,
         auto_commit: true,
+        commit_hooks: false,
         setup: vec![],
         quality_commands: vec!["true".into()],
         quality_timeout_ms: 60_000,
@@ -266,6 +269,16 @@ fn swarm_events() -> Vec<Event> {
         Event::RoomAwaited(RoomAwaited {
             until: Timestamp::from_millis(1_000),
         }),
+        Event::WorktreesHeld(WorktreesHeld {
+            hold: WorktreesHold {
+                since: Timestamp::from_millis(1_000),
+                until: Timestamp::from_millis(3_000),
+                times: 1,
+                message: "the filter `crypt` failed".into(),
+                seals: true,
+            },
+        }),
+        Event::WorktreesFreed(WorktreesFreed {}),
         Event::TargetSeen(TargetSeen {
             branch: "main".into(),
             commit: oid(),
@@ -275,8 +288,13 @@ fn swarm_events() -> Vec<Event> {
             to: oid(),
             dropped: vec![idea_id()],
         }),
+        Event::LandingFound(LandingFound {
+            id: idea_id(),
+            commit: oid(),
+            since: Some(oid()),
+        }),
         Event::TargetSettled(TargetSettled {
-            choice: TargetChoice::Rebase,
+            choice: TargetChoice::Redo,
             to: oid(),
         }),
     ]
@@ -459,6 +477,11 @@ fn working_events() -> Vec<Event> {
             index: 0,
             run: run(),
         }),
+        Event::CommitHooksStarted(CommitHooksStarted {
+            agent: agent(),
+            run: run(),
+        }),
+        Event::CommitHooksPassed(CommitHooksPassed { agent: agent() }),
         Event::SignalSeen(SignalSeen {
             agent: agent(),
             run: run(),
@@ -602,6 +625,7 @@ fn idea_then() -> IdeaThen {
         retry_count: 1,
         failed_attempts: 0,
         commit: None,
+        landed_since: None,
         last_error: Some("why".into()),
         saved: Some(Box::new(saved)),
     }

@@ -260,13 +260,9 @@ fn completions_are_written_for_every_shell() {
 fn without_a_terminal_init_does_not_ask() {
     let world = World::new();
     std::fs::remove_dir_all(world.folder.path().join(".swarm")).unwrap();
-    let repository = git2::Repository::init(world.folder.path()).unwrap();
-    let tree = repository.treebuilder(None).unwrap().write().unwrap();
-    let tree = repository.find_tree(tree).unwrap();
-    let author = git2::Signature::now("a", "a@localhost").unwrap();
-    repository
-        .commit(Some("HEAD"), &author, &author, "first", &tree, &[])
-        .unwrap();
+    let git = |words: &[&str]| crate::git::run_as("a", None, world.folder.path(), words).unwrap();
+    git(&["init", "--quiet"]);
+    git(&["commit", "--quiet", "--allow-empty", "--message=first"]);
     if !terminal::can_ask() {
         let told = world.swarm(&["init", "--agent", "demo"]);
         assert_eq!(told.code, 1);

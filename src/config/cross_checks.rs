@@ -11,6 +11,7 @@ use super::json_positions::child;
 use super::model::{Adapter, Config, Profile};
 use super::notify::Webhook;
 use super::placeholders;
+use crate::domain::ids::is_linkable;
 
 const WORKTREE_ENV: &str = "worktree.env";
 
@@ -55,6 +56,7 @@ pub(super) fn relations(config: &Config) -> Vec<(String, ProblemKind)> {
     found.extend(branch(config));
     found.extend(webhook(config));
     found.extend(paths(config));
+    found.extend(git_dir_links(config));
     found
 }
 
@@ -140,6 +142,16 @@ fn paths(config: &Config) -> Vec<(String, ProblemKind)> {
     all.filter(|(_, path)| !is_inside(path))
         .map(|(key, path)| (key, ProblemKind::BadPath { path: path.clone() }))
         .collect()
+}
+
+/// Names that mean something else in a worktree's git directory than in the repository's.
+fn git_dir_links(config: &Config) -> impl Iterator<Item = (String, ProblemKind)> {
+    let names = config.worktree.git_dir_links.iter().enumerate();
+    let bad = names.filter(|(_, name)| !is_linkable(name));
+    bad.map(|(index, name)| {
+        let key = format!("worktree.gitDirLinks[{index}]");
+        (key, ProblemKind::BadGitDirLink { name: name.clone() })
+    })
 }
 
 /// Whether a path is relative and each of its parts is a name.

@@ -191,6 +191,12 @@ pub enum ProblemKind {
          without `..`, and not below `.git` or `.swarm`"
     )]
     BadPath { path: String },
+    /// The name is no plain one, or git's or swarm's own in a git directory.
+    #[error(
+        "`{name}` cannot be linked: git or swarm keeps something of its own there, or it is no \
+         plain file name; name a folder such as `lfs`"
+    )]
+    BadGitDirLink { name: String },
     /// git refuses this branch name.
     #[error("`{name}` is not a valid git branch name; use a name such as `main`")]
     BadBranch { name: String },

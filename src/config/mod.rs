@@ -37,8 +37,8 @@ pub use hooks::{Hook, HookName, OnCrash, OnTimeout};
 pub use layers::{Flag, Layered, Sources, UserFile, VARIABLES, layer};
 pub use model::{
     Adapter, Agents, Auto, Baseline, Budget, Canary, Checkpoints, Checks, Completion, Config,
-    KeepIgnored, Limits, MaxChecks, Merge, Mode, Pricing, Profile, ReadGuard, Shutdown, Synthesis,
-    Worktree,
+    KeepIgnored, Limits, MaxChecks, Merge, MergeSign, Mode, Pricing, Profile, ReadGuard, Shutdown,
+    Synthesis, Worktree,
 };
 pub use notify::{Address, Notify, Webhook, address, expand};
 pub use placeholders::Placeholders;

@@ -9,7 +9,7 @@ use super::preflight::Fault;
 use crate::archive::ArchiveError;
 use crate::config::ConfigError;
 use crate::domain::rejection::Rejection;
-use crate::git::GitError;
+use crate::git::{Finding, GitError};
 use crate::journal::{AppendError, JournalError};
 use crate::process::ProcessError;
 
@@ -37,6 +37,9 @@ pub enum DaemonError {
     /// These profiles certainly cannot run.
     #[error("{}", join_lines(.0))]
     AgentsUnfit(Vec<Unfit>),
+    /// The repository's layout keeps agents from working, or endangers the checkout.
+    #[error("{}", layout_lines(.0))]
+    Layout(Vec<Finding>),
     /// The target branch does not exist.
     #[error("the target branch `{0}` does not exist")]
     TargetMissing(String),
@@ -197,6 +200,9 @@ impl DaemonError {
             }
             Self::SwarmThere { .. } => &["import it in another clone of the repository"],
             Self::Rejected(rejection) => return rejection.suggestions(),
+            Self::Layout(findings) => {
+                return findings.iter().map(|it| it.way_out.clone()).collect();
+            }
             Self::Locked { pid: None }
             | Self::Config(_)
             | Self::AgentUnusable(_)
@@ -214,4 +220,9 @@ impl DaemonError {
         let doing = doing.into();
         move |source| Self::Io { doing, source }
     }
+}
+
+fn layout_lines(findings: &[Finding]) -> String {
+    let each: Vec<&str> = findings.iter().map(|it| it.what.as_str()).collect();
+    each.join("\n")
 }

@@ -12,12 +12,14 @@ use super::actor::handle::{Accepted, Journaled};
 use super::checkpoints::list::{self, Preview};
 use super::checkpoints::work_refs;
 use super::effects::context::target_in;
+use super::effects::failure::ours;
+use super::effects::landed_work::{self, Missing};
 use super::error::DaemonError;
 use super::files::config_loader::Loader;
 use super::files::paths::Paths;
 use super::files::store::{self, Store};
 use super::files::{exports, settings};
-use super::hooks;
+use super::lifecycle::reload::hook_settings;
 use super::repair::lost_end::MadeBefore;
 use super::repair::numbers;
 use super::review::{self, Wanted};
@@ -135,6 +137,27 @@ fn require_unmoved(paths: &Paths, state: &State, command: &Command) -> Result<()
     Ok(())
 }
 
+/// Looks for missing work that was brought back since, before somebody decides about it.
+fn find_missing(
+    paths: &Paths,
+    state: &mut State,
+    events: &mut Vec<Event>,
+    now: Timestamp,
+) -> Result<(), DaemonError> {
+    let Some(target) = state.settings.as_deref().map(|now| now.target.clone()) else {
+        return Ok(());
+    };
+    let repo = Repo::open(&paths.root)?;
+    let Some(commit) = repo.branch_commit(&target)?.map(ours) else {
+        return Ok(());
+    };
+    if let Some(seen) = landed_work::brought_back(&repo, Missing::of(state), &commit)? {
+        let decided = decide::observation(state, &seen, now);
+        fold(state, events, decided, now);
+    }
+    Ok(())
+}
+
 /// Decides on a request, makes its events durable and rewrites the exported files.
 ///
 /// # Errors
@@ -161,6 +184,9 @@ pub(super) fn execute_after(
         continue_numbers(paths, &mut store.state, &mut events, now);
     }
     require_unmoved(paths, &store.state, &request.command)?;
+    if matches!(request.command, Command::SettleTarget { .. }) {
+        find_missing(paths, &mut store.state, &mut events, now)?;
+    }
     let own = events.len();
     match decide::request(&store.state, request, now)? {
         Decided::Events(decided) => fold(&mut store.state, &mut events, decided, now),
@@ -205,7 +231,7 @@ pub(super) fn load_settings(
         let repo = Repo::open(&paths.root).ok()?;
         let head = repo.head_branch().ok()?;
         let mut settings = settings::settings(&config, &head.unwrap_or_default()).ok()?;
-        settings.hooks = hooks::settings(&repo, &config, state).ok()?;
+        (settings.hooks, settings.commit_hooks) = hook_settings(&repo, &config, state).ok()?;
         Some((config.hash(), Box::new(settings)))
     });
     let mut events = Vec::new();

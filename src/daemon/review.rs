@@ -57,7 +57,7 @@ impl Wanted {
         let attempt = state.attempt_at(id).map(|(_, attempt)| attempt);
         let source = state.entry(id).map(|entry| entry.source.clone());
         let (branch, base, tip) = match (&idea.commit, attempt) {
-            (Some(landed), None) => (String::new(), None, landed.clone()),
+            (Some(landed), None) => (String::new(), idea.landed_since.clone(), landed.clone()),
             (_, Some(attempt)) => {
                 let tip = source.or_else(|| attempt.head.clone())?;
                 (attempt.branch.clone(), Some(attempt.base.clone()?), tip)

@@ -89,15 +89,15 @@ pub struct ImportAgent {
     pub imported: ImportedAgent,
 }
 
-/// What to do with the merge queue after the target was force-pushed.
+/// What happens to landed ideas whose work the rewritten target lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum TargetChoice {
-    /// Replay the waiting commits onto the new target.
-    Rebase,
-    /// Merge unchanged; commits dropped by the force-push may come back.
+    /// Their agents do them again, from the target as it is now.
+    Redo,
+    /// They stay done.
     Ignore,
-    /// Remove the waiting ideas from the queue and cancel them; their commits are kept.
+    /// They are cancelled.
     Cancel,
 }
 
@@ -196,7 +196,7 @@ pub enum Command {
         /// The idea.
         id: IdeaId,
     },
-    /// Choose what to do after a force-push of the target.
+    /// Choose what happens to landed ideas whose work the rewritten target lacks.
     SettleTarget {
         /// The choice.
         choice: TargetChoice,

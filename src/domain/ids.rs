@@ -155,6 +155,49 @@ pub fn attempt_name(branch: &str) -> String {
     name.replace('/', "-")
 }
 
+/// Names that mean something else in a worktree's git directory than in the repository's.
+const OF_GIT: [&str; 27] = [
+    "branches",
+    "commondir",
+    "common",
+    "config",
+    "description",
+    "fsmonitor--daemon",
+    "gitdir",
+    "hooks",
+    "index",
+    "info",
+    "locked",
+    "logs",
+    "modules",
+    "objects",
+    "packed-refs",
+    "rebase-apply",
+    "rebase-merge",
+    "refs",
+    "reftable",
+    "remotes",
+    "rr-cache",
+    "sequencer",
+    "shallow",
+    "sharedindex",
+    "svn",
+    "swarm",
+    "worktrees",
+];
+
+/// Whether a name of `worktree.gitDirLinks` is a plain name that is neither git's nor swarm's.
+pub fn is_linkable(name: &str) -> bool {
+    let start = name.split(['.', '-']).next().unwrap_or_default();
+    let plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0']);
+    let lower = name.to_ascii_lowercase();
+    // `HEAD`, `MERGE_MSG`: git's state of one worktree.
+    let state = name.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+    let of_git = OF_GIT.contains(&lower.as_str()) || matches!(start, "config" | "index" | "swarm");
+    let is_lock = lower.strip_suffix(".lock").is_some();
+    plain && !state && !of_git && !is_lock
+}
+
 /// A requested effect, numbered in order of requests. As the operation id of a landing it is
 /// written `op-000017`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -252,5 +295,29 @@ mod tests {
         assert!(run.as_str().parse::<RunId>().is_ok());
         assert_eq!(run.number(), 3);
         assert_eq!("other".parse::<RunId>().unwrap().number(), 0);
+    }
+
+    #[test]
+    fn what_git_keeps_for_each_worktree_is_never_linked() {
+        for name in ["git-crypt", "lfs", "toy", "annex", "sops.d"] {
+            assert!(is_linkable(name), "{name}");
+        }
+        for name in [
+            "",
+            ".",
+            "..",
+            "a/b",
+            "HEAD",
+            "MERGE_MSG",
+            "objects",
+            "Refs",
+            "index",
+            "index.lock",
+            "config.worktree",
+            "swarm-owner",
+            "logs",
+        ] {
+            assert!(!is_linkable(name), "{name}");
+        }
     }
 }

@@ -5,9 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::event::{Findings, ReadCounts, ShownItem};
+use super::event::{Findings, LandingFound, ReadCounts, ShownItem};
 use super::ids::{EffectId, Oid, RunId};
-use super::outcome::{Failure, Outcome};
+use super::outcome::{Failure, Outcome, Rewrite};
 use super::session::SessionId;
 use super::signal::{Signal, SignalKind};
 use super::state::Counters;
@@ -90,6 +90,20 @@ pub enum Observation {
     TargetAt {
         /// Its commit.
         commit: Oid,
+    },
+    /// The target no longer contains the commit that was last seen there.
+    TargetRewritten {
+        /// That commit.
+        from: Oid,
+        /// What the target has now.
+        rewrite: Rewrite,
+    },
+    /// Work that the rewritten target lacked was looked for there again.
+    LandingsFound {
+        /// Commit of the target.
+        at: Oid,
+        /// What is there now.
+        found: Vec<LandingFound>,
     },
     /// A person accepted that these quality commands pass whatever the tree contains.
     BlindAccepted {

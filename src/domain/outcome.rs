@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::effect::{ConflictLevel, Saved};
+use super::event::LandingFound;
 use super::ids::{IdeaId, Oid};
 use super::likeness::{Measures, Verdict};
 use super::observation::RunEnd;
@@ -66,8 +67,16 @@ pub enum FailureKind {
     NoSpace,
     /// A problem of the whole repository that only a person can fix: every idea would meet it.
     Repository,
+    /// Git cannot write the files of a worktree: a filter fails, or objects are missing. It may
+    /// pass by itself (a network that is back), and no idea is at fault.
+    Content,
     /// The agent's program is missing, not executable or not configured.
     AgentUnusable,
+    /// Another program holds a lock of git: no attempt is at fault; try again later.
+    Locked {
+        /// Whether it has held the lock for so long that a person should look.
+        long: bool,
+    },
     /// Anything else.
     Other,
 }
@@ -114,6 +123,8 @@ pub enum SealOutcome {
         /// Links that lead out of the worktree and were not committed.
         links: Vec<String>,
     },
+    /// Something is uncommitted, and the commit hooks have to pass first. Nothing was changed.
+    HooksDue,
     /// The worktree or the branch is in a state that only its agent can resolve.
     Unsealable {
         /// Description of that state, for people.
@@ -172,12 +183,18 @@ pub enum BuildMergeOutcome {
         head: Oid,
     },
     /// The target no longer contains its last known commit.
-    TargetRewritten {
-        /// Current commit of the target.
-        found: Oid,
-        /// Ideas that had landed and that the target no longer contains.
-        dropped: Vec<IdeaId>,
-    },
+    TargetRewritten(Rewrite),
+}
+
+/// What a rewritten target has of the work that had landed on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rewrite {
+    /// Current commit of the target.
+    pub found: Oid,
+    /// Ideas whose work is there as another commit.
+    pub kept: Vec<LandingFound>,
+    /// Ideas that had landed and whose work the target no longer contains.
+    pub dropped: Vec<IdeaId>,
 }
 
 /// The merged tree is checked out.
@@ -211,6 +228,11 @@ pub struct BaselineReady {
 pub enum LandOutcome {
     /// The target contains the commit.
     Landed,
+    /// The target contains the commit, and submodules in a checkout of it did not follow.
+    LandedBehind {
+        /// Which, why, and what to do; for people.
+        submodules: String,
+    },
     /// The target has moved.
     TargetMoved {
         /// Current commit of the target.
@@ -227,6 +249,8 @@ pub struct CheckoutBlocked {
     pub reason: String,
     /// Files in the way, if any.
     pub files: Vec<String>,
+    /// Whether it may be over soon without a person: another program holds a lock.
+    pub passes: bool,
 }
 
 /// The target was merged into the worktree, except for the files in conflict.
@@ -309,6 +333,11 @@ pub enum CheckRollbackOutcome {
 pub enum MoveTargetOutcome {
     /// The target is at the commit.
     Moved,
+    /// The target is at the commit, and submodules in a checkout of it did not follow.
+    MovedBehind {
+        /// Which, why, and what to do; for people.
+        submodules: String,
+    },
     /// Somebody else has moved the target.
     TargetMoved {
         /// Current commit of the target.

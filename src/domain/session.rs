@@ -110,6 +110,7 @@ impl State {
             | Purpose::Baseline { .. }
             | Purpose::Canary { .. }
             | Purpose::Setup { .. }
+            | Purpose::CommitHooks { .. }
             | Purpose::Hook { .. } => None,
         }
     }

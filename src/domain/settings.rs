@@ -85,6 +85,9 @@ pub struct Settings {
     pub same_check_failures: u32,
     /// Whether swarm commits what an agent left uncommitted at COMPLETE.
     pub auto_commit: bool,
+    /// Whether the repository has hooks that must pass before leftovers are committed.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub commit_hooks: bool,
     /// Commands that set up a worktree before it is used, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub setup: Vec<String>,

@@ -13,6 +13,8 @@ pub enum WarningKind {
     Disk,
     /// The repository cannot be used.
     Repository,
+    /// Another program holds a lock of git.
+    Lock,
     /// The budget of the day.
     DayBudget,
     /// The budget of an idea.
@@ -55,6 +57,8 @@ pub enum WarningKind {
     DroppedChanges,
     /// The target branch.
     Target,
+    /// Submodules of a checkout that did not follow the target.
+    Submodules,
     /// A notice that the webhook did not get.
     Webhook,
     /// A synthesis that failed.
@@ -70,6 +74,7 @@ impl WarningKind {
         match self {
             Self::Disk => "disk-full",
             Self::Repository => "repository",
+            Self::Lock => "locked",
             Self::DayBudget => "budget-day",
             Self::Budget => "budget-",
             Self::UnpricedModel => "unpriced-",
@@ -91,6 +96,7 @@ impl WarningKind {
             Self::NestedRepository => "kept-aside-",
             Self::DroppedChanges => "left-out-",
             Self::Target => "target-moved",
+            Self::Submodules => "submodules",
             Self::Webhook => "webhook",
             Self::Synthesis => "synthesis",
             Self::Records => "records",

@@ -6,9 +6,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use git2::Oid;
-
 use super::objects::names::shown;
+use super::store::oid::Oid;
 
 /// Status text of a command that was killed with SIGKILL.
 const KILLED: &str = "ended by signal 9";
@@ -56,11 +55,11 @@ pub enum GitError {
     #[error("{} is a symbolic link; swarm writes only to real directories. Replace the link \
         with a directory", shown(.path))]
     SymbolicLink { path: PathBuf },
-    /// The repository uses a feature that libgit2 or git refuses.
+    /// The repository uses a feature that git refuses.
     #[error("git cannot open {}: {why}. Fix this and start swarm again", shown(.path))]
     Unsupported {
         path: PathBuf,
-        /// Error from libgit2, or the ownership problem.
+        /// Error from git, or the ownership problem.
         why: String,
     },
     /// The name is not valid for a branch, reference or worktree.
@@ -85,6 +84,36 @@ pub enum GitError {
         key: String,
         /// Value.
         value: String,
+    },
+    /// A filter is gone, as after `git-crypt lock`.
+    #[error(
+        "the filter `{key}` is gone from the git configuration of this repository, so what it \
+        encrypts or stores elsewhere would be committed as it is. Set it up again (`git-crypt \
+        unlock`, `git lfs install --local`), or start swarm again if that is meant"
+    )]
+    FilterGone {
+        /// Key of its command, in lower case but for its middle part.
+        key: String,
+    },
+    /// Nobody's name and e-mail address are configured, and git must not make them up.
+    #[error(
+        "git knows no name and e-mail address for commits in {}, and `user.useConfigOnly` forbids \
+        to make them up. Set them there: `git config user.name NAME` and `git config user.email \
+        ADDRESS`",
+        shown(.path)
+    )]
+    NoIdentity { path: PathBuf },
+    /// The configuration wants signatures, and none could be made.
+    #[error(
+        "git cannot sign as `{key}` demands: {why}. Make the key usable (try it: `git commit-tree \
+        -S -m try HEAD^{{tree}}`), or let swarm's own commits go unsigned: `swarm config set \
+        merge.sign never`"
+    )]
+    CannotSign {
+        /// `commit.gpgSign` or `tag.gpgSign`.
+        key: &'static str,
+        /// What git printed.
+        why: String,
     },
     /// A git command exited with an unexpected status.
     #[error("`{command}` failed ({status}): {stderr}")]
@@ -126,13 +155,20 @@ pub enum GitError {
         /// Error from the operating system.
         source: std::io::Error,
     },
-    /// An operation on objects or references failed.
-    #[error("cannot {doing}: {source}")]
-    Library {
+    /// An object cannot be read.
+    #[error("cannot {doing}: {why}")]
+    Object {
         /// Verb and object of the message.
         doing: String,
-        /// Error from libgit2.
-        source: git2::Error,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// git cannot read its configuration.
+    #[error("git cannot read {}: {why}. Mend the file", shown(.path))]
+    ConfigBroken {
+        path: PathBuf,
+        /// What git printed.
+        why: String,
     },
     /// git printed something that swarm cannot parse.
     #[error(
@@ -145,13 +181,13 @@ pub enum GitError {
         found: String,
     },
     /// A git lock file exists.
-    #[error("{} exists: {why}. {next}", shown(.path))]
+    #[error("{why}")]
     Locked {
         path: PathBuf,
-        /// Probable holder.
+        /// How long it has been there.
+        age: Duration,
+        /// The file, its age, its probable holder and the command that removes it.
         why: String,
-        /// The next step for a person.
-        next: String,
     },
     /// A path that a worktree needs holds something that swarm did not create.
     #[error("{} is in the way: {why}. Move it elsewhere and try again", shown(.path))]
@@ -281,6 +317,62 @@ pub(crate) fn speaks_of_full_disk(text: &str) -> bool {
     SIGNS.iter().any(|sign| text.contains(sign))
 }
 
+/// Why git cannot produce the content of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ContentFault {
+    /// A filter failed, or its program is missing.
+    Filter,
+    /// The remote of a partial clone cannot be reached.
+    Remote,
+    /// An object is missing or damaged.
+    Objects,
+    /// Git may not write objects, as after a git command of another user.
+    Store,
+}
+
+impl ContentFault {
+    /// What git's error text says; git speaks English to swarm.
+    fn of(text: &str) -> Option<Self> {
+        const FILTER: [&str; 4] = [
+            "external filter '",
+            "smudge filter ",
+            "clean filter ",
+            // A filter process that cannot begin: git only misses its answer.
+            "the remote end hung up unexpectedly",
+        ];
+        const OBJECTS: [&str; 3] = [
+            "unable to read sha1 file of ",
+            "unable to read tree ",
+            "missing blob object ",
+        ];
+        const STORE: [&str; 2] = [
+            "insufficient permission for adding an object",
+            "Read-only file system",
+        ];
+        let has = |signs: &[&str]| signs.iter().any(|sign| text.contains(sign));
+        if has(&["promisor remote", "lazy fetching disabled"]) {
+            Some(Self::Remote)
+        } else if has(&FILTER) {
+            Some(Self::Filter)
+        } else if has(&OBJECTS) || names_unreadable_object(text) {
+            Some(Self::Objects)
+        } else if has(&STORE) {
+            Some(Self::Store)
+        } else {
+            None
+        }
+    }
+}
+
+/// `fatal: unable to read <object>`.
+fn names_unreadable_object(text: &str) -> bool {
+    let after = text.split_once("unable to read ").map(|(_, after)| after);
+    after.is_some_and(|after| {
+        let letters = after.bytes().take_while(u8::is_ascii_hexdigit);
+        letters.count() >= 40
+    })
+}
+
 /// Free bytes below which an unexplained write failure is attributed to a full disk.
 const LOW_SPACE_BYTES: u64 = 64 << 20;
 
@@ -309,6 +401,72 @@ impl GitError {
         matches!(self, Self::Failed { status, .. } if status == KILLED)
     }
 
+    /// What kept git from producing the content of files, as far as its words say so.
+    fn content_fault(&self) -> Option<ContentFault> {
+        let Self::Failed { stderr, .. } = self else {
+            return None;
+        };
+        ContentFault::of(stderr)
+    }
+
+    /// Whether git could not produce or keep the content of files: a filter failed, objects are
+    /// missing or cannot be written. The idea at whose turn it happens is not at fault.
+    pub fn is_of_content(&self) -> bool {
+        self.content_fault().is_some()
+    }
+
+    /// Whether a filter or a remote failed, which no fresh worktree changes.
+    pub(crate) fn is_from_outside(&self) -> bool {
+        matches!(
+            self.content_fault(),
+            Some(ContentFault::Filter | ContentFault::Remote)
+        )
+    }
+
+    /// Whether git itself failed, so that a worktree that it was to prepare is not the idea's
+    /// fault.
+    pub fn is_from_git(&self) -> bool {
+        matches!(
+            self,
+            Self::Failed { .. }
+                | Self::TimedOut { .. }
+                | Self::Object { .. }
+                | Self::Unreadable { .. }
+        )
+    }
+
+    /// Git's own words about the failure, in one line.
+    pub fn words_of_git(&self) -> String {
+        if let Self::Failed { stderr, .. } = self
+            && !stderr.is_empty()
+        {
+            return stderr.replace('\n', "; ");
+        }
+        self.to_string()
+    }
+
+    /// What a person can do when git cannot produce the content of files.
+    pub fn content_advice(&self) -> &'static str {
+        match self.content_fault() {
+            Some(ContentFault::Filter) => {
+                "Install the filter's program, or unlock it; if it looks for something in the git \
+                directory, name that: swarm config set worktree.gitDirLinks '[\"NAME\"]'"
+            }
+            Some(ContentFault::Remote) => {
+                "This clone is partial: make its remote reachable without a prompt, or fetch all \
+                of it: git fetch --refetch --no-filter"
+            }
+            Some(ContentFault::Objects) => {
+                "Objects are missing from the repository; see which: git fsck --connectivity-only"
+            }
+            Some(ContentFault::Store) => {
+                "Git may not write to its own directory; give it back to your user: sudo chown -R \
+                \"$(id -un)\" \"$(git rev-parse --git-common-dir)\""
+            }
+            None => "Try it: git worktree add --detach /tmp/try",
+        }
+    }
+
     /// Whether the whole repository is affected, so that every call fails until a person fixes it.
     pub fn is_of_the_repository(&self) -> bool {
         match self {
@@ -320,14 +478,18 @@ impl GitError {
             | Self::SymbolicLink { .. }
             | Self::Unsupported { .. }
             | Self::ConfigChanged { .. }
+            | Self::FilterGone { .. }
+            | Self::NoIdentity { .. }
+            | Self::CannotSign { .. }
+            | Self::ConfigBroken { .. }
             | Self::NoPlace { .. } => true,
-            Self::Library { source, .. } => source.class() == git2::ErrorClass::Config,
             Self::Io { source, .. } => source.kind() == std::io::ErrorKind::ReadOnlyFilesystem,
             Self::BadName { .. }
             | Self::Failed { .. }
             | Self::TimedOut { .. }
             | Self::Ending
             | Self::DiskFull { .. }
+            | Self::Object { .. }
             | Self::Unreadable { .. }
             | Self::Locked { .. }
             | Self::PathTaken { .. }
@@ -359,13 +521,11 @@ impl GitError {
         }
     }
 
-    pub(crate) fn library(doing: impl Into<String>) -> impl FnOnce(git2::Error) -> Self {
-        let doing = doing.into();
-        move |source| {
-            if speaks_of_full_disk(source.message()) {
-                return Self::DiskFull { doing };
-            }
-            Self::Library { doing, source }
+    /// For a text that is no object's name.
+    pub(crate) fn no_object(error: &super::store::oid::NotAnOid) -> Self {
+        Self::Object {
+            doing: "read the name of an object".into(),
+            why: error.to_string(),
         }
     }
 }
@@ -393,12 +553,25 @@ mod tests {
             std::io::ErrorKind::StorageFull.into(),
         );
         assert!(matches!(system, GitError::DiskFull { .. }), "{system}");
-        let library =
-            GitError::library("write")(git2::Error::from_str("failed: No space left on device"));
-        assert!(matches!(library, GitError::DiskFull { .. }), "{library}");
         assert!(speaks_of_full_disk(
             "fatal: write error: No space left on device"
         ));
+    }
+
+    #[test]
+    fn a_failed_filter_a_remote_that_is_away_and_a_missing_object_are_told_apart() {
+        let of = ContentFault::of;
+        let crypt = "error: external filter '\"git-crypt\" smudge' failed 1";
+        assert_eq!(of(crypt), Some(ContentFault::Filter));
+        let lfs = "git-lfs: not found\nfatal: the remote end hung up unexpectedly";
+        assert_eq!(of(lfs), Some(ContentFault::Filter));
+        let object = "d00491fd7e5bb6fa28c517a0bb32b8b506539d4d";
+        let away = format!("fatal: could not fetch {object} from promisor remote");
+        assert_eq!(of(&away), Some(ContentFault::Remote));
+        let gone = format!("fatal: unable to read {object}");
+        assert_eq!(of(&gone), Some(ContentFault::Objects));
+        assert_eq!(of("fatal: unable to read askpass response"), None);
+        assert_eq!(of("error: pathspec 'x' did not match"), None);
     }
 
     #[test]
@@ -412,8 +585,8 @@ mod tests {
         assert!(gone.is_of_the_repository());
         let locked = GitError::Locked {
             path: "x".into(),
+            age: Duration::ZERO,
             why: "somebody holds it".into(),
-            next: "Try again".into(),
         };
         assert!(!locked.is_of_the_repository());
     }

@@ -2,24 +2,31 @@
 //!
 //! Invariant: a [`Repo`] always stands for the *main* repository and its work tree, even if it was
 //! opened from a subdirectory, a linked worktree or an agent's worktree. `.swarm` lies at the root
-//! of that work tree. A [`Repo`] holds no open files and may be cloned and used from several
-//! threads. Directories are passed to git explicitly, never discovered.
+//! of that work tree. A [`Repo`] holds a few idle git processes and may be cloned and used from
+//! several threads. Directories are passed to git explicitly, never discovered.
 
 use std::ffi::OsString;
 use std::fs;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::{Duration, Instant, SystemTime};
-
-use git2::{ErrorCode, Oid};
+use std::process::{Child, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::time::Duration;
 
 use super::error::{At, GitError};
+use super::exec::child::{Call, Output, finish, not_started};
 use super::exec::command::{self, Git, Host};
 use super::exec::config_guard::{Guard, Setting};
 use super::exec::running::Running;
-use super::objects::names::{branch_ref, shown};
-use crate::domain::time::Timestamp;
+use super::objects::names::{branch_ref, path_of, shown};
+use super::person::{CachedIdentity, Signing};
+use super::store::oid::Oid;
+use super::store::reader::Readers;
 use crate::plain_file;
+
+/// Limit for a question about a repository that is not open yet.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Options of [`Repo::open_with`].
 #[derive(Debug, Clone)]
@@ -43,36 +50,14 @@ impl Default for Settings {
     }
 }
 
-/// Author and committer of swarm's commits.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
-    /// `user.name`, or `swarm`.
-    pub name: String,
-    /// `user.email`, or `swarm@localhost`.
-    pub email: String,
-    /// Whether git's configuration sets both.
-    pub configured: bool,
-}
-
-/// A cached identity, with the modification time of the repository's configuration file.
-#[derive(Debug)]
-struct CachedIdentity {
-    at: Instant,
-    changed: Option<SystemTime>,
-    identity: Identity,
-}
-
-/// Maximum age of a cached identity.
-const IDENTITY_AGE: Duration = Duration::from_secs(30);
-
 /// An open repository. Cheap to clone; every method is synchronous and may block on the disk.
 #[derive(Debug, Clone)]
-pub struct Repo(Arc<Inner>);
+pub struct Repo(pub(crate) Arc<Inner>);
 
 #[derive(Debug)]
-struct Inner {
-    root: PathBuf,
-    common: PathBuf,
+pub(crate) struct Inner {
+    pub(crate) root: PathBuf,
+    pub(crate) common: PathBuf,
     host: Host,
     lock_wait: Duration,
     /// Held for a few milliseconds while a worktree is registered, renamed or taken from the pool.
@@ -80,7 +65,15 @@ struct Inner {
     /// Folder of the worktrees; `None` before it is chosen.
     worktrees: RwLock<Option<PathBuf>>,
     /// Cached because a lookup takes two git commands.
-    identity: Mutex<Option<CachedIdentity>>,
+    pub(crate) identity: Mutex<Option<CachedIdentity>>,
+    /// How the person's git signs; read once, so that an agent cannot change it meanwhile.
+    pub(crate) signing: OnceLock<Signing>,
+    /// `merge.sign: "never"`.
+    pub(crate) never_signs: AtomicBool,
+    /// Processes that read objects.
+    pub(crate) readers: Readers,
+    /// `worktree.gitDirLinks`.
+    pub(crate) git_dir_links: RwLock<Vec<String>>,
 }
 
 impl Repo {
@@ -92,17 +85,20 @@ impl Repo {
     /// [`Repo::open`] with options.
     pub fn open_with(dir: &Path, settings: Settings) -> Result<Self, GitError> {
         let version = command::version(&settings.environment)?;
-        let (root, common) = find(dir)?;
+        let (root, common) = find(dir, &settings.environment)?;
         refuse_links(&root)?;
         let own = common.join("swarm");
         plain_file::make_folder(&own).at("make", &own)?;
         let running = ensure_file(&own.join("running"), "")?;
-        ensure_file(&own.join("libgit2.config"), DURABLE)?;
+        let uses_lfs = uses_lfs(&root, &common);
+        let guard = Guard::new(&common, uses_lfs, settings.trusted, &settings.environment)?;
+        let has_ssh = guard.needs_remote() && command::has_ssh(&settings.environment, &common);
         let host = Host {
             environment: settings.environment,
             running,
             version,
-            guard: Guard::new(&common, settings.trusted)?,
+            guard,
+            has_ssh,
             commands: Running::default(),
         };
         let worktrees = RwLock::new(super::worktrees_folder::read(&common));
@@ -114,6 +110,10 @@ impl Repo {
             registry: Mutex::default(),
             worktrees,
             identity: Mutex::default(),
+            signing: OnceLock::new(),
+            never_signs: AtomicBool::new(false),
+            readers: Readers::default(),
+            git_dir_links: RwLock::default(),
         };
         Ok(Self(Arc::new(inner)))
     }
@@ -130,7 +130,7 @@ impl Repo {
 
     /// Branch checked out in the main work tree; `None` if `HEAD` is detached.
     pub fn head_branch(&self) -> Result<Option<String>, GitError> {
-        Ok(match read_head(&self.0.common)? {
+        Ok(match self.head_at(&self.0.common, &self.0.root)? {
             Head::Branch(branch) => Some(branch),
             Head::Detached(_) => None,
         })
@@ -144,62 +144,6 @@ impl Repo {
     /// Whether a local branch of this name exists.
     pub fn target_exists(&self, branch: &str) -> Result<bool, GitError> {
         Ok(self.branch_commit(branch)?.is_some())
-    }
-
-    /// Whether `ancestor` is `commit` or one of its ancestors. False if either commit is missing.
-    pub fn contains(&self, commit: Oid, ancestor: Oid) -> Result<bool, GitError> {
-        let library = self.library()?;
-        if commit == ancestor || library.find_commit(ancestor).is_err() {
-            return Ok(commit == ancestor);
-        }
-        library
-            .graph_descendant_of(commit, ancestor)
-            .map_err(GitError::library(format!(
-                "compare {commit} with {ancestor}"
-            )))
-    }
-
-    /// Commits in `tip` but not in `base`, newest first, with their subjects.
-    pub fn commits_between(&self, base: Oid, tip: Oid) -> Result<Vec<(Oid, String)>, GitError> {
-        let library = self.library()?;
-        let read = || -> Result<Vec<(Oid, String)>, git2::Error> {
-            let mut walk = library.revwalk()?;
-            walk.set_sorting(git2::Sort::TOPOLOGICAL)?;
-            walk.push(tip)?;
-            walk.hide(base)?;
-            walk.map(|oid| oid.and_then(|oid| Ok((oid, subject_of(&library.find_commit(oid)?)))))
-                .collect()
-        };
-        read().map_err(GitError::library(format!("list the commits {base}..{tip}")))
-    }
-
-    /// Identity from git's configuration (system, global, repository, includes). Cached for up to
-    /// 30 s, or until the repository's configuration file changes.
-    pub fn identity(&self) -> Result<Identity, GitError> {
-        let mut known = self
-            .0
-            .identity
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let config = fs::metadata(self.0.common.join("config"));
-        let changed = config.and_then(|file| file.modified()).ok();
-        let fresh =
-            |asked: &&CachedIdentity| asked.at.elapsed() < IDENTITY_AGE && asked.changed == changed;
-        if let Some(asked) = known.as_ref().filter(fresh) {
-            return Ok(asked.identity.clone());
-        }
-        let (name, email) = (self.setting("user.name")?, self.setting("user.email")?);
-        let identity = Identity {
-            configured: name.is_some() && email.is_some(),
-            name: name.unwrap_or_else(|| "swarm".into()),
-            email: email.unwrap_or_else(|| "swarm@localhost".into()),
-        };
-        *known = Some(CachedIdentity {
-            at: Instant::now(),
-            changed,
-            identity: identity.clone(),
-        });
-        Ok(identity)
     }
 
     /// Settings that may run programs; keep them for the next [`Settings::trusted`].
@@ -217,6 +161,12 @@ impl Repo {
         self.0.host.version
     }
 
+    /// Whether the clone was partial when it was opened, so that git fetches missing objects when
+    /// it needs them.
+    pub fn is_partial(&self) -> bool {
+        self.0.host.fetches_lazily()
+    }
+
     /// Waits for git commands that a killed daemon left running. Called by a starting daemon before
     /// its first git command. Returns false if one is still running after `patience`.
     pub fn wait_for_orphans(&self, patience: Duration) -> Result<bool, GitError> {
@@ -226,6 +176,7 @@ impl Repo {
     /// Stops git for good when the daemon shuts down: no new commands; running ones get `patience`
     /// to finish, then are killed. Blocks; returns false if one is still running.
     pub fn end_commands(&self, patience: Duration) -> bool {
+        self.0.readers.clear();
         self.0.host.commands.end(patience)
     }
 
@@ -239,27 +190,14 @@ impl Repo {
         self.0.host.git(git_dir, work_tree)
     }
 
-    /// A libgit2 handle on the main repository that syncs what it writes.
-    pub(crate) fn library(&self) -> Result<git2::Repository, GitError> {
-        self.library_at(&self.0.common)
+    /// A git command in a worktree that finds its repository by itself, as an agent's does.
+    pub(crate) fn git_found_in(&self, git_dir: &Path, work_tree: &Path) -> Git<'_> {
+        self.0.host.git_found_in(git_dir, work_tree)
     }
 
-    /// A libgit2 handle on a worktree's git directory that syncs what it writes.
-    ///
-    /// git2 has no safe call for libgit2's global switch, but a repository that reads
-    /// `core.fsyncObjectFiles` syncs objects, references and their directories. The setting comes
-    /// from a file of ours and applies to this handle only: git would warn about it in the person's
-    /// configuration.
-    pub(crate) fn library_at(&self, git_dir: &Path) -> Result<git2::Repository, GitError> {
-        let open = || -> Result<git2::Repository, git2::Error> {
-            let repository = git2::Repository::open(git_dir)?;
-            let file = self.0.common.join("swarm").join("libgit2.config");
-            repository
-                .config()?
-                .add_file(&file, git2::ConfigLevel::App, true)?;
-            Ok(repository)
-        };
-        open().map_err(|error| refused(git_dir, &error))
+    /// Starts a process that reads objects.
+    pub(crate) fn start_reader(&self) -> Result<Child, GitError> {
+        self.0.host.start_reader(&self.0.common)
     }
 
     pub(crate) fn lock_wait(&self) -> Duration {
@@ -289,60 +227,6 @@ impl Repo {
             .unwrap_or_else(PoisonError::into_inner);
         *chosen = Some(folder);
     }
-
-    fn setting(&self, key: &str) -> Result<Option<String>, GitError> {
-        let output = self.git().args(["config", "--get", key]).run()?;
-        match output.code {
-            0 => Ok(Some(String::from_utf8_lossy(output.line()).into_owned())
-                .filter(|text| !text.is_empty())),
-            1 => Ok(None),
-            _ => Err(output.failure()),
-        }
-    }
-}
-
-/// Arguments of [`write_commit`].
-pub(crate) struct NewCommit<'a> {
-    pub(crate) tree: Oid,
-    pub(crate) parents: &'a [Oid],
-    pub(crate) message: &'a str,
-    pub(crate) author: &'a git2::Signature<'a>,
-    pub(crate) committer: &'a git2::Signature<'a>,
-}
-
-/// Writes a commit object and syncs it.
-pub(crate) fn write_commit(
-    library: &git2::Repository,
-    new: &NewCommit<'_>,
-) -> Result<Oid, GitError> {
-    let write = || -> Result<Oid, git2::Error> {
-        let tree = library.find_tree(new.tree)?;
-        let parents: Vec<git2::Commit<'_>> = new
-            .parents
-            .iter()
-            .map(|oid| library.find_commit(*oid))
-            .collect::<Result<_, _>>()?;
-        let parents: Vec<&git2::Commit<'_>> = parents.iter().collect();
-        library.commit(
-            None,
-            new.author,
-            new.committer,
-            new.message,
-            &tree,
-            &parents,
-        )
-    };
-    write().map_err(GitError::library("write a commit"))
-}
-
-impl Identity {
-    pub(crate) fn signature(&self, time: Timestamp) -> Result<git2::Signature<'static>, GitError> {
-        let seconds = git2::Time::new(time.millis().div_euclid(1_000), 0);
-        git2::Signature::new(&self.name, &self.email, &seconds).map_err(GitError::library(format!(
-            "sign as {} <{}>",
-            self.name, self.email
-        )))
-    }
 }
 
 /// What `HEAD` points to.
@@ -352,8 +236,35 @@ pub(crate) enum Head {
     Detached(Oid),
 }
 
-/// Reads `HEAD` of a git directory. The branch may have no commit yet.
-pub(crate) fn read_head(git_dir: &Path) -> Result<Head, GitError> {
+/// What git writes to the file `HEAD` where references are kept in another format.
+const ELSEWHERE: &str = ".invalid";
+
+impl Repo {
+    /// Reads `HEAD` of a git directory. The branch may have no commit yet.
+    pub(crate) fn head_at(&self, git_dir: &Path, work_tree: &Path) -> Result<Head, GitError> {
+        match read_head(git_dir)? {
+            Head::Branch(branch) if branch == ELSEWHERE => self.asked_head(git_dir, work_tree),
+            head @ (Head::Branch(_) | Head::Detached(_)) => Ok(head),
+        }
+    }
+
+    fn asked_head(&self, git_dir: &Path, work_tree: &Path) -> Result<Head, GitError> {
+        let git = || self.git_at(git_dir, work_tree);
+        let asked = git().args(["symbolic-ref", "--quiet", "HEAD"]).run()?;
+        let name = String::from_utf8_lossy(asked.line()).into_owned();
+        if let Some(branch) = name.strip_prefix("refs/heads/") {
+            return Ok(Head::Branch(branch.to_owned()));
+        }
+        let asked = git()
+            .args(["rev-parse", "--verify", "--quiet", "HEAD"])
+            .run()?;
+        let commit = Oid::from_hex(asked.line());
+        commit.map(Head::Detached).ok_or_else(|| no_head(git_dir))
+    }
+}
+
+/// Reads the file `HEAD` of a git directory.
+fn read_head(git_dir: &Path) -> Result<Head, GitError> {
     let file = git_dir.join("HEAD");
     let bytes = match super::exec::special_files::read(&file) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && git_dir.is_dir() => {
@@ -365,26 +276,17 @@ pub(crate) fn read_head(git_dir: &Path) -> Result<Head, GitError> {
     if let Some(branch) = text.strip_prefix("ref: refs/heads/") {
         return Ok(Head::Branch(branch.to_owned()));
     }
-    Oid::from_str(&text)
-        .map(Head::Detached)
-        .map_err(|_| GitError::WorktreeBroken {
-            path: git_dir.to_owned(),
-            why: "HEAD points to neither a branch nor a commit".into(),
-            next: "Run `git switch --detach <commit>` there".into(),
-        })
+    let commit = Oid::from_hex(text.as_bytes());
+    commit.map(Head::Detached).ok_or_else(|| no_head(git_dir))
 }
 
-pub(crate) fn subject_of(commit: &git2::Commit<'_>) -> String {
-    let message = commit.message_bytes().trim_ascii_start();
-    let first = message
-        .split(|byte| *byte == b'\n')
-        .next()
-        .unwrap_or_default();
-    super::objects::names::printable(first.trim_ascii_end())
+fn no_head(git_dir: &Path) -> GitError {
+    GitError::WorktreeBroken {
+        path: git_dir.to_owned(),
+        why: "HEAD points to neither a branch nor a commit".into(),
+        next: "Run `git switch --detach <commit>` there".into(),
+    }
 }
-
-const DURABLE: &str =
-    "# Read by swarm's own library calls only.\n[core]\n\tfsyncObjectFiles = true\n";
 
 fn ensure_file(path: &Path, content: &str) -> Result<PathBuf, GitError> {
     if fs::read(path).is_ok_and(|found| found == content.as_bytes()) {
@@ -394,71 +296,174 @@ fn ensure_file(path: &Path, content: &str) -> Result<PathBuf, GitError> {
     Ok(path.to_owned())
 }
 
-/// The main work tree of the repository that contains `dir`.
-pub fn main_root(dir: &Path) -> Option<PathBuf> {
-    find(dir).ok().map(|(root, _)| root)
+/// Whether files of the repository are in Git LFS, as far as that shows without a git command.
+fn uses_lfs(root: &Path, common: &Path) -> bool {
+    let attributes = super::exec::special_files::read(&root.join(".gitattributes"));
+    let names_it = attributes.is_ok_and(|it| String::from_utf8_lossy(&it).contains("filter=lfs"));
+    names_it || common.join("lfs").is_dir()
 }
 
-/// The repository of a folder. One that is opened by its git directory takes the parent of that for
-/// the checkout, also where `.git` is a file that leads elsewhere.
-fn nearest(dir: &Path) -> Result<git2::Repository, git2::Error> {
-    let nothing = git2::RepositoryOpenFlags::empty();
-    git2::Repository::open_ext(dir, nothing, std::iter::empty::<&Path>())
+/// The main work tree of the repository that contains `dir`.
+pub fn main_root(dir: &Path) -> Option<PathBuf> {
+    let usual = usual_root(dir);
+    usual.or_else(|| Some(find(dir, &[]).ok()?.0))
+}
+
+/// The folder above with a `.git` directory of its own, as nearly all checkouts have it. Each
+/// command line looks for it, and a question to git takes 3 ms.
+fn usual_root(dir: &Path) -> Option<PathBuf> {
+    let dir = fs::canonicalize(dir).ok()?;
+    let mut above = dir.ancestors();
+    let root = above.find(|root| fs::symlink_metadata(root.join(".git")).is_ok())?;
+    let own = root.join(".git");
+    let is_usual = fs::symlink_metadata(&own).is_ok_and(|there| there.is_dir())
+        && own.join("HEAD").is_file()
+        && !own.join("commondir").exists();
+    let config = fs::read(own.join("config")).ok().filter(|_| is_usual)?;
+    let config = String::from_utf8_lossy(&config).to_lowercase();
+    let is_plain = !["worktree", "bare = true", "include"]
+        .iter()
+        .any(|word| config.contains(word));
+    is_plain.then(|| root.to_owned())
+}
+
+type Variables = [(OsString, OsString)];
+
+/// What git says of the repository that a folder is in.
+struct Place {
+    is_bare: bool,
+    git_dir: PathBuf,
+    common: PathBuf,
+    /// `None` in a git directory or a bare repository.
+    top: Option<PathBuf>,
+    /// Commit checked out.
+    head: Option<Oid>,
 }
 
 /// Finds the main work tree and the shared git directory.
-fn find(dir: &Path) -> Result<(PathBuf, PathBuf), GitError> {
-    let nearest = nearest(dir).map_err(|error| refused(dir, &error))?;
-    let common = nearest.commondir().to_owned();
-    let main = if nearest.is_worktree() {
-        git2::Repository::open(&common).map_err(|error| refused(&common, &error))?
-    } else {
-        nearest
+fn find(dir: &Path, environment: &Variables) -> Result<(PathBuf, PathBuf), GitError> {
+    let mut place = place_of(dir, environment)?;
+    let common = fs::canonicalize(&place.common).at("resolve", &place.common)?;
+    let is_main = fs::canonicalize(&place.git_dir).is_ok_and(|own| own == common);
+    if !is_main || place.top.is_none() {
+        // Only the checkout itself knows where it is if its git directory lies elsewhere.
+        let home = super::home::read(&common);
+        let beside = common.parent().filter(|_| common.ends_with(".git"));
+        let Some(beside) = home.as_deref().or(beside) else {
+            return Err(without_usual_place(dir, &common, environment));
+        };
+        place = place_of(beside, environment)?;
+    }
+    let Some(root) = place.top.filter(|_| !place.is_bare) else {
+        return Err(without_work_tree(common));
     };
-    let Some(root) = main.workdir().filter(|_| !main.is_bare()) else {
-        return Err(GitError::Bare { path: common });
+    let root = fs::canonicalize(&root).at("resolve", &root)?;
+    refuse_git_dir_elsewhere(dir, &root, &common)?;
+    if place.head.is_none() {
+        return Err(GitError::NoCommits { path: root });
+    }
+    Ok((root, common))
+}
+
+/// Git answers the questions in turn up to the first that has no answer here.
+fn place_of(dir: &Path, environment: &Variables) -> Result<Place, GitError> {
+    let words = [
+        "rev-parse",
+        "--is-bare-repository",
+        "--path-format=absolute",
+        "--git-dir",
+        "--git-common-dir",
+        "--show-toplevel",
+        "HEAD",
+    ];
+    let output = ask(dir, environment, &words)?;
+    let mut lines = output.stdout.trim_ascii_end().split(|byte| *byte == b'\n');
+    let mut line = || lines.next().filter(|line| !line.is_empty());
+    let (Some(is_bare), Some(git_dir), Some(common)) = (line(), line(), line()) else {
+        return Err(refused(dir, &output.stderr));
     };
-    match main.head() {
-        Err(error) if error.code() == ErrorCode::UnbornBranch => Err(GitError::NoCommits {
-            path: root.to_owned(),
-        }),
-        Err(error) => Err(refused(root, &error)),
-        Ok(_) => {
-            let root = fs::canonicalize(root).at("resolve", root)?;
-            let common = fs::canonicalize(&common).at("resolve", &common)?;
-            refuse_git_dir_elsewhere(dir, &root, &common)?;
-            Ok((root, common))
-        }
+    Ok(Place {
+        is_bare: is_bare == b"true",
+        git_dir: path_of(git_dir),
+        common: path_of(common),
+        top: line().map(path_of),
+        head: line().and_then(Oid::from_hex),
+    })
+}
+
+fn without_usual_place(dir: &Path, common: &Path, environment: &Variables) -> GitError {
+    let words = ["config", "--bool", "core.bare"];
+    let asked = ask(common, environment, &words);
+    if asked.is_ok_and(|asked| asked.line() == b"true") {
+        return GitError::Bare {
+            path: common.to_owned(),
+        };
+    }
+    elsewhere(dir, common)
+}
+
+/// Asks git in a folder, before anything of the repository is known.
+fn ask(dir: &Path, environment: &Variables, words: &[&str]) -> Result<Output, GitError> {
+    let mut command = command::alone(environment);
+    command
+        .args(words)
+        .current_dir(dir)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
+    let call = Call {
+        command: format!("git {}", words.join(" ")),
+        place: dir.to_owned(),
+    };
+    let child = command.spawn();
+    let child = child.map_err(|error| not_started(dir, error))?;
+    finish(child, PATIENCE, call, &Running::default())
+}
+
+/// A bare repository has no index; a checkout that a tool declared to be bare still has its own.
+fn without_work_tree(common: PathBuf) -> GitError {
+    if common.file_name().is_none_or(|name| name != ".git") || !common.join("index").is_file() {
+        return GitError::Bare { path: common };
+    }
+    let why = "its configuration says `core.bare = true`, although it has a checkout; a tool may \
+        have set that. Run `git config core.bare false`";
+    GitError::Unsupported {
+        path: common.parent().unwrap_or(&common).to_owned(),
+        why: why.into(),
     }
 }
 
-/// Opened by its git directory, the library takes the parent of that for the checkout. Nothing may
-/// be written there.
+/// A git directory says nothing of checkouts elsewhere that lead to it; nothing may be written
+/// beside it.
 fn refuse_git_dir_elsewhere(dir: &Path, root: &Path, common: &Path) -> Result<(), GitError> {
     let own = root.join(".git");
     let is_own = |own: &Path| fs::canonicalize(own).is_ok_and(|own| own == common);
     if own.is_file() || is_own(&own) {
         return Ok(());
     }
-    Err(GitError::Unsupported {
+    Err(elsewhere(dir, common))
+}
+
+fn elsewhere(dir: &Path, common: &Path) -> GitError {
+    GitError::Unsupported {
         path: dir.to_owned(),
         why: format!(
             "its git directory {} lies outside of the checkout; change to the checkout",
             shown(common)
         ),
-    })
+    }
 }
 
-fn refused(path: &Path, error: &git2::Error) -> GitError {
+fn refused(path: &Path, stderr: &str) -> GitError {
     let path = path.to_owned();
-    let code = error.code();
-    if code == ErrorCode::NotFound && error.class() == git2::ErrorClass::Repository {
+    if stderr.contains("not a git repository") {
         return GitError::NotARepository { path };
     }
-    let why = if code == ErrorCode::Owner {
+    let why = if stderr.contains("dubious ownership") {
         "it belongs to another user (see `git config safe.directory`)".to_owned()
     } else {
-        error.message().to_owned()
+        stderr.trim_start_matches("fatal: ").to_owned()
     };
     GitError::Unsupported { path, why }
 }
@@ -469,35 +474,4 @@ fn refuse_links(root: &Path) -> Result<(), GitError> {
         return Err(GitError::SymbolicLink { path });
     }
     Ok(())
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    /// Only a power cut would show a missing sync, so the test checks the setting.
-    #[test]
-    fn library_calls_sync_what_they_write() {
-        let dir = tempfile::tempdir().unwrap();
-        let repository = git2::Repository::init(dir.path()).unwrap();
-        let tree = repository
-            .find_tree(repository.treebuilder(None).unwrap().write().unwrap())
-            .unwrap();
-        let who = git2::Signature::now("a", "b").unwrap();
-        repository
-            .commit(Some("HEAD"), &who, &who, "first", &tree, &[])
-            .unwrap();
-        let repo = Repo::open(dir.path()).unwrap();
-        let config = repo.library().unwrap().config().unwrap();
-        assert!(config.get_bool("core.fsyncObjectFiles").unwrap());
-        assert!(
-            repository
-                .config()
-                .unwrap()
-                .get_bool("core.fsyncObjectFiles")
-                .is_err(),
-            "the person's configuration must not change"
-        );
-    }
 }

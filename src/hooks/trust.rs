@@ -1,5 +1,6 @@
 //! Decides whether a hook may run: its file must be executable, inside the repository, and such
-//! that no other user can write or replace it.
+//! that no other user can write or replace it. A script that the system cannot execute is refused
+//! too, so that people know before a night.
 //!
 //! Invariant: checks every directory from the file up to the repository's root, and those of every
 //! link on the way to the file.
@@ -10,6 +11,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use nix::unistd::{AccessFlags, access, getegid, geteuid};
+
+use crate::plain_file::{self, ScriptFault};
 
 /// Permission bit: others may write.
 const OTHERS: u32 = 0o002;
@@ -45,6 +48,9 @@ pub enum Refused {
     /// The file is not executable.
     #[error("{} is not executable; run `chmod +x {}`", .0.display(), .0.display())]
     NotExecutable(PathBuf),
+    /// The system cannot execute the script: its line ends or its interpreter.
+    #[error("{0}")]
+    Script(ScriptFault),
 }
 
 /// Limit on the links followed to one file, as in the kernel.
@@ -93,7 +99,10 @@ pub fn inspect_program(root: &Path, program: &str) -> Result<Way, Refused> {
     if access(path, AccessFlags::X_OK).is_err() {
         return Err(Refused::NotExecutable(PathBuf::from(program)));
     }
-    Ok(way)
+    match plain_file::script_fault(path, program) {
+        Some(fault) => Err(Refused::Script(fault)),
+        None => Ok(way),
+    }
 }
 
 /// The paths that matter when the program is missing, relative to the root: the configured one, and
@@ -364,6 +373,22 @@ mod tests {
         assert_eq!(none.to_string(), "none.sh does not exist");
         let below = inspect_program(root.path(), "scripts/deep/hook.sh/below").unwrap_err();
         assert!(matches!(below, Refused::Unreadable { .. }), "{below}");
+    }
+
+    #[test]
+    fn a_script_that_the_system_cannot_execute_is_refused() {
+        let root = repository();
+        for (text, expected) in [
+            (
+                "#!/bin/sh\r\nexit 0\r\n",
+                "sed -i 's/\\r$//' scripts/deep/hook.sh",
+            ),
+            ("#!/nowhere/sh\n", "/nowhere/sh"),
+        ] {
+            fs::write(root.path().join(HOOK), text).unwrap();
+            let refused = inspect_program(root.path(), HOOK).unwrap_err();
+            assert!(refused.to_string().contains(expected), "{refused}");
+        }
     }
 
     #[test]

@@ -89,9 +89,9 @@ const ACTIONS: [Known; 6] = [
     known("do/undo", "Undo the last change", None, "back"),
     known(
         "do/settle-target",
-        "Settle the target",
+        "Settle missing work",
         None,
-        "rewritten branch",
+        "rewritten target branch",
     ),
     known("do/stop", "Shut down the daemon", None, "stop end"),
 ];

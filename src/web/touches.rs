@@ -116,6 +116,8 @@ fn of_kind(event: &Event) -> Touched {
         | Event::ClockWentBack(_)
         | Event::MachineSlept(_)
         | Event::RoomAwaited(_)
+        | Event::WorktreesHeld(_)
+        | Event::WorktreesFreed(_)
         | Event::TargetSettled(_)
         | Event::BaselineReady(_)
         | Event::BaselineStarted(_)
@@ -171,6 +173,7 @@ fn of_kind(event: &Event) -> Touched {
         | Event::WorktreeStays(_)
         | Event::IterationStarted(_)
         | Event::GateStarted(_)
+        | Event::CommitHooksStarted(_)
         | Event::RunStarted(_)
         | Event::SignalSeen(_)
         | Event::IterationJudged(_)
@@ -180,6 +183,7 @@ fn of_kind(event: &Event) -> Touched {
         | Event::SessionDropped(_)
         | Event::AttemptSealed(_)
         | Event::GatePassed(_)
+        | Event::CommitHooksPassed(_)
         | Event::GateFailed(_)
         | Event::GateDoubted(_)
         | Event::GateExcused(_)
@@ -218,7 +222,7 @@ fn of_kind(event: &Event) -> Touched {
         | Event::VerifyPassed(_)
         | Event::VerifyDoubted(_)
         | Event::MergeReturned(_) => SWARM | MERGE | Touched::AGENTS,
-        Event::IdeaLanded(_) => {
+        Event::IdeaLanded(_) | Event::LandingFound(_) => {
             SWARM | MERGE | Touched::AGENTS | Touched::REPORT | Touched::CHECKPOINTS
         }
         Event::CheckpointMade(_)

@@ -26,12 +26,13 @@ fn escape(lab: &Lab, name: &str) -> String {
     )
 }
 
-/// The processes of the runs that work now: all but the daemons.
+/// The processes of the runs that work now: all but the daemon and the git processes that it
+/// keeps to read objects.
 fn of_agents(lab: &Lab) -> BTreeSet<i32> {
     let daemon = lab.sandbox.announced_pid();
     let all = processes::numbers(&lab.sandbox.path(""));
     all.into_iter()
-        .filter(|pid| Some(i64::from(*pid)) != daemon)
+        .filter(|pid| Some(i64::from(*pid)) != daemon && !processes::reads_objects(*pid))
         .collect()
 }
 

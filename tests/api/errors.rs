@@ -118,7 +118,7 @@ async fn refusals_say_what_why_and_what_next() {
     POST /api/v1/merges/idea-009/resolve
       404 IDEA_UNKNOWN: there is no idea `idea-009`
     POST /api/v1/merges/target {"choice":"guess"}
-      400 BAD_REQUEST: the body is invalid: unknown variant `guess`, expected one of `rebase`, `ignore`, `cancel` at line 1 column 17
+      400 BAD_REQUEST: the body is invalid: unknown variant `guess`, expected one of `redo`, `ignore`, `cancel` at line 1 column 17
     "#);
     let cycle = {
         client.post("ideas", &json!({"text": "a"})).await.unwrap();

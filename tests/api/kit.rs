@@ -243,6 +243,7 @@ pub fn settings(mode: Mode) -> Settings {
         stuck_threshold: 5,
         same_check_failures: 8,
         auto_commit: true,
+        commit_hooks: false,
         setup: vec![],
         quality_commands: vec![],
         quality_timeout_ms: 60_000,

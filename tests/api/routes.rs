@@ -197,7 +197,7 @@ async fn what_agents_found_out_is_listed_with_everyone_who_found_it() {
 }
 
 #[tokio::test]
-async fn the_target_is_settled_only_when_it_was_force_pushed() {
+async fn missing_work_is_settled_only_when_some_is_missing() {
     let world = World::new().await;
     let client = world.client().await;
     let choice = json!({"choice": "ignore"});
@@ -211,7 +211,7 @@ async fn the_target_is_settled_only_when_it_was_force_pushed() {
         Event::TargetRewritten(TargetRewritten {
             from: oid('a'),
             to: oid('b'),
-            dropped: vec![],
+            dropped: vec!["idea-001".parse().unwrap()],
         }),
     ];
     world.facts(facts).await;
@@ -491,7 +491,7 @@ async fn the_description_names_every_route_and_every_word() {
         "{kinds:?}"
     );
     let choices = &schemas["SettleTarget"]["properties"]["choice"]["enum"];
-    assert_eq!(choices, &json!(["rebase", "ignore", "cancel"]));
+    assert_eq!(choices, &json!(["redo", "ignore", "cancel"]));
     assert_eq!(schemas["AddIdea"]["required"], json!(["content"]));
     world.end().await;
 }

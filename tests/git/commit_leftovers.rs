@@ -16,6 +16,7 @@ pub fn want(fixture: &Fixture, number: u32) -> Seal {
         message: "Work of an idea\n".into(),
         identity: identity(),
         time: TIME,
+        hooks: false,
     }
 }
 

@@ -129,6 +129,7 @@ fn act(repo: &Repo, words: &str) -> String {
         }
         ["seal", base] => {
             let want = swarm::git::Seal {
+                hooks: false,
                 name: name(1),
                 branch: branch(1),
                 base: oid(base),

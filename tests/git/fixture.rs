@@ -24,8 +24,11 @@ pub fn environment(home: &Path) -> Vec<(OsString, OsString)> {
         ("GIT_COMMITTER_NAME", "Person".into()),
         ("GIT_COMMITTER_EMAIL", "person@localhost".into()),
     ];
+    let formats = crate::git_format::variables().into_iter();
+    let formats = formats.map(|(name, value)| (name, OsString::from(value)));
     pairs
         .into_iter()
+        .chain(formats)
         .map(|(name, value)| (name.into(), value))
         .collect()
 }

@@ -48,9 +48,8 @@ fn traps(fixture: &Fixture) -> std::path::PathBuf {
         ("core.sshCommand", program),
         ("core.askPass", program),
         ("sequence.editor", program),
+        // Where signatures are wanted, this runs by design: see `signing`.
         ("gpg.program", program),
-        ("commit.gpgSign", "true"),
-        ("tag.gpgSign", "true"),
         ("log.showSignature", "true"),
         ("credential.helper", program),
         ("diff.external", program),

@@ -324,18 +324,16 @@ fn an_index_lock_is_waited_for_and_never_taken_from_a_person() {
     let want = land(&fixture, commit);
     let lock = fixture.root().join(".git/index.lock");
     let held = fs::File::create(&lock).unwrap();
-    assert!(
-        blocked(fixture.repo.land(&want).unwrap())
-            .reason
-            .contains("index")
-    );
+    let found = blocked(fixture.repo.land(&want).unwrap());
+    let own = format!("(process {})", std::process::id());
+    assert!(found.reason.contains(&own), "{}", found.reason);
+    assert!(found.lock_age.is_some());
     drop(held);
     // Dead, but nobody says that it was ours.
-    assert!(
-        blocked(fixture.repo.land(&want).unwrap())
-            .reason
-            .contains("delete that file")
-    );
+    let found = blocked(fixture.repo.land(&want).unwrap());
+    let remove = format!("rm {}", lock.display());
+    assert!(found.reason.ends_with(&remove), "{}", found.reason);
+    assert!(found.reason.contains("no git process"), "{}", found.reason);
     assert!(lock.exists());
     fs::remove_file(&lock).unwrap();
     assert_eq!(fixture.repo.land(&want).unwrap(), LandOutcome::Landed);
@@ -364,6 +362,9 @@ fn a_lock_that_a_killed_rehearsal_left_is_ours() {
 
 #[test]
 fn dead_locks_of_agents_branches_go_at_a_start_and_those_of_people_stay() {
+    if crate::git_format::has_tables() {
+        return;
+    }
     let fixture = Fixture::new();
     let heads = fixture.root().join(".git/refs/heads");
     let [agents, persons] =
@@ -374,6 +375,20 @@ fn dead_locks_of_agents_branches_go_at_a_start_and_those_of_people_stay() {
     }
     fixture.repo.settle_checkouts().unwrap();
     assert!(!agents.exists() && persons.exists());
+}
+
+#[test]
+fn dead_locks_of_tables_of_references_go_at_a_start() {
+    let fixture = Fixture::new();
+    let tables = fixture.root().join(".git/reftable");
+    if !crate::git_format::has_tables() {
+        // Then there is no such folder, and a start does not mind.
+        return fixture.repo.settle_checkouts().unwrap();
+    }
+    let lock = tables.join("0x000000000001-0x000000000002-0f.ref.lock");
+    fs::write(&lock, "").unwrap();
+    fixture.repo.settle_checkouts().unwrap();
+    assert!(!lock.exists());
 }
 
 /// As a git that is killed while it writes files leaves it: the note, a dead lock, some files new,
@@ -610,5 +625,95 @@ proptest! {
             other => prop_assert!(false, "{:?}", other),
         }
         prop_assert!(!root.join(".git/swarm-landing").exists());
+    }
+}
+
+#[test]
+fn nothing_moves_under_a_locked_worktree_that_is_absent() {
+    let fixture = Fixture::new();
+    let commit = prepared_merge(&fixture);
+    let want = land(&fixture, commit);
+    fixture.git(&["checkout", "-q", "-b", "elsewhere"]);
+    let [there, away] = ["disk", "unplugged"].map(|name| fixture.dir.path().join(name));
+    fixture.git(&["worktree", "add", "-q", there.to_str().unwrap(), "main"]);
+    fixture.git(&["worktree", "lock", there.to_str().unwrap()]);
+    fs::rename(&there, &away).unwrap();
+    let found = blocked(fixture.repo.land(&want).unwrap());
+    assert_eq!(found.worktree, there);
+    let unlock = format!("git worktree unlock {}", there.display());
+    assert!(found.reason.contains(&unlock), "{}", found.reason);
+    assert_eq!(fixture.oid("main"), want.expected);
+    fs::rename(&away, &there).unwrap();
+    assert_eq!(fixture.repo.land(&want).unwrap(), LandOutcome::Landed);
+    assert_eq!(git(&there, &["status", "--porcelain"]), "");
+}
+
+#[test]
+fn an_unfinished_operation_in_the_checkout_is_named_with_the_command_that_ends_it() {
+    let fixture = Fixture::new();
+    let commit = prepared_merge(&fixture);
+    let want = land(&fixture, commit);
+    let sign = fixture.root().join(".git/MERGE_HEAD");
+    fs::write(&sign, format!("{}\n", want.commit)).unwrap();
+    let found = blocked(fixture.repo.land(&want).unwrap());
+    let end = format!("git -C {} merge --continue", fixture.root().display());
+    assert!(found.reason.contains(&end), "{}", found.reason);
+    fs::remove_file(sign).unwrap();
+    assert_eq!(fixture.repo.land(&want).unwrap(), LandOutcome::Landed);
+}
+
+#[test]
+fn a_landing_keeps_the_configuration_in_a_sparse_checkout_that_was_narrowed() {
+    let fixture = Fixture::new();
+    fixture.commit(&[(".swarm/config.json", "{}\n")]);
+    fixture.git(&["sparse-checkout", "set", "src", ".swarm"]);
+    let commit = prepared_merge(&fixture);
+    let patterns = fixture.root().join(".git/info/sparse-checkout");
+    fs::write(patterns, "/*\n!/*/\n/src/\n").unwrap();
+    let want = land(&fixture, commit);
+    assert_eq!(fixture.repo.land(&want).unwrap(), LandOutcome::Landed);
+    assert_eq!(read(&fixture.root(), ".swarm/config.json"), "{}\n");
+    assert_eq!(fixture.git(&["status", "--porcelain"]), "");
+}
+
+/// Git may be killed, or fail, when the branch has moved already.
+#[test]
+fn a_landing_whose_git_failed_at_its_end_has_landed() {
+    let fixture = Fixture::new();
+    let commit = prepared_merge(&fixture);
+    let shim = fixture.dir.path().join("shim");
+    fs::create_dir(&shim).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let script = format!(
+        "#!/bin/sh\nexport PATH='{path}'\ncase \"$*\" in\n*'swarm: landed'*) git \"$@\"; \
+        kill -9 $$ ;;\nesac\nexec git \"$@\"\n"
+    );
+    write(&shim, "git", &script);
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(shim.join("git"), mode).unwrap();
+    let mut settings = settings(fixture.dir.path());
+    let path = format!("{}:{path}", shim.display());
+    settings.environment.push(("PATH".into(), path.into()));
+    let repo = Repo::open_with(&fixture.root(), settings).unwrap();
+    let outcome = repo.land(&land(&fixture, commit)).unwrap();
+    assert_eq!(outcome, LandOutcome::Landed);
+    assert_eq!(fixture.oid("main"), commit);
+    assert_eq!(fixture.git(&["status", "--porcelain"]), "");
+}
+
+/// Git compares only whole seconds of a small `packed-refs`.
+#[test]
+fn a_reference_that_is_packed_twice_in_a_second_is_read_as_it_is() {
+    let fixture = Fixture::new();
+    if crate::git_format::has_tables() {
+        return;
+    }
+    let [one, two] = ["one", "two"].map(|text| fixture.commit(&[("a", text)]));
+    for round in 0..20 {
+        let commit = if round % 2 == 0 { one } else { two };
+        fixture.git(&["update-ref", "refs/swarm/x", &commit.to_string()]);
+        fixture.git(&["pack-refs", "--all"]);
+        let read = fixture.repo.read_ref("refs/swarm/x").unwrap();
+        assert_eq!(read, Some(commit), "{round}");
     }
 }

@@ -5,9 +5,14 @@
 mod commit_leftovers;
 mod crash_points;
 mod dropped_changes;
+mod filters;
 mod fixture;
+mod formats;
+#[path = "../it/harness/git_format.rs"]
+mod git_format;
 mod hostile_config;
 mod landing;
+mod layout;
 mod lost_work;
 mod merging;
 mod open_repository;
@@ -17,5 +22,7 @@ mod relocated_repository;
 mod required_tools;
 mod resolution;
 mod reuse;
+mod rewritten;
+mod signing;
 mod submodules;
 mod worktrees;

@@ -49,7 +49,9 @@ fn the_checkout_of_a_git_directory_elsewhere_is_where_its_link_or_its_file_lies(
     let pointer = format!("gitdir: {}\n", git_dir.display());
     fs::write(root.join(".git"), pointer).unwrap();
     assert_eq!(open(&root).unwrap().root(), root);
-    // By itself it would take the folder that it lies in for the checkout.
+    // It has recorded its checkout; by itself, git would take the folder that it lies in.
+    assert_eq!(open(&git_dir).unwrap().root(), root);
+    fs::remove_file(git_dir.join("swarm/home")).unwrap();
     let refused = open(&git_dir).unwrap_err();
     assert!(
         matches!(refused, GitError::Unsupported { .. }),
@@ -150,7 +152,12 @@ fn references_move_only_from_where_they_were_expected() {
 fn a_reference_lock_is_waited_for_and_taken_away_if_dead() {
     let fixture = Fixture::new();
     let oid = fixture.oid("main");
-    let lock = fixture.repo.common_dir().join("refs/swarm/x.lock");
+    let lock = if crate::git_format::has_tables() {
+        "reftable/tables.list.lock"
+    } else {
+        "refs/swarm/x.lock"
+    };
+    let lock = fixture.repo.common_dir().join(lock);
     fs::create_dir_all(lock.parent().unwrap()).unwrap();
     let held = fs::File::create(&lock).unwrap();
     let refused = fixture.repo.create_ref("refs/swarm/x", oid, "test");
@@ -162,6 +169,31 @@ fn a_reference_lock_is_waited_for_and_taken_away_if_dead() {
     fixture
         .repo
         .create_ref("refs/swarm/x", oid, "test")
+        .unwrap();
+}
+
+/// Where a branch is checked out, git locks `HEAD` too, to keep its log.
+#[test]
+fn a_lock_of_head_is_waited_for_and_named() {
+    if crate::git_format::has_tables() {
+        return;
+    }
+    let fixture = Fixture::new();
+    let first = fixture.oid("main");
+    let second = fixture.commit(&[("a.txt", "a\n")]);
+    let lock = fixture.repo.common_dir().join("HEAD.lock");
+    let held = fs::File::create(&lock).unwrap();
+    let refused = fixture
+        .repo
+        .move_ref("refs/heads/main", second, first, "test");
+    let Err(GitError::Locked { path, .. }) = &refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(*path, lock);
+    drop(held);
+    fixture
+        .repo
+        .move_ref("refs/heads/main", second, first, "test")
         .unwrap();
 }
 

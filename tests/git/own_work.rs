@@ -141,3 +141,20 @@ fn what_was_merged_is_found_on_every_line_of_the_target() {
     );
     assert_eq!(line.begins(line.begin), landed);
 }
+
+/// An agent that takes the target's new commits in has made none of them.
+#[test]
+fn only_who_made_the_targets_commit_is_said_to_have_moved_it() {
+    let fixture = Fixture::new();
+    let tree = fixture.prepare(1).path;
+    fixture.commit(&[("person.txt", "1\n")]);
+    git(&tree, &["merge", "-q", "--ff-only", "main"]);
+    assert_eq!(fixture.repo.off_target("main").unwrap(), None);
+    commit_in(&tree, &[("agent.txt", "1\n")]);
+    fixture.commit(&[("person.txt", "2\n")]);
+    git(&tree, &["rebase", "-q", "main"]);
+    assert_eq!(fixture.repo.off_target("main").unwrap(), None);
+    git(&tree, &["update-ref", "refs/heads/main", "HEAD"]);
+    let stray = fixture.repo.off_target("main").unwrap().unwrap();
+    assert_eq!(stray.commit, fixture.oid("main"));
+}

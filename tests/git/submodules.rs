@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use swarm::git::{Finish, KeepIgnored, Oid, Proof, Sealed, VERIFY};
+use swarm::git::{Finish, KeepIgnored, Land, LandOutcome, Leftover, Oid, Proof, Sealed, VERIFY};
 
 use crate::commit_leftovers::want as seal;
 use crate::crash_points::{Act, at_each, release};
@@ -330,4 +330,78 @@ fn commits_of_a_submodule_survive_an_agent_that_makes_its_worktree_a_repository(
     let repository = kept(&fixture).join("lib.git");
     let shown = git(&repository, &["show", &format!("{commit}:file")]);
     assert_eq!(shown, "agent");
+}
+
+/// Moves main, as a landing or a rollback does; returns the submodules that did not follow.
+fn move_main(fixture: &Fixture, commit: Oid) -> Vec<Leftover> {
+    let moved = fixture.repo.move_target(&Land {
+        branch: "main".into(),
+        expected: fixture.oid("main"),
+        commit,
+    });
+    assert_eq!(moved.unwrap(), LandOutcome::Landed);
+    fixture.repo.submodules_behind(Some("main")).unwrap()
+}
+
+fn only(found: &[Leftover], why: &str) {
+    let [one] = found else { panic!("{found:?}") };
+    assert!(one.what.contains(why), "{one:?}");
+    assert!(one.way_out.ends_with("submodule update -- lib"), "{one:?}");
+}
+
+#[test]
+fn a_clean_submodule_of_the_checkout_follows_the_target_both_ways() {
+    let fixture = project();
+    populate(&fixture.root());
+    let first = fixture.oid("main");
+    let second = bump(&fixture);
+    for (commit, content) in [(first, "one\n"), (second, "two\n")] {
+        assert_eq!(move_main(&fixture, commit), []);
+        assert_eq!(read(&fixture.root(), "lib/file"), content);
+        assert_eq!(fixture.git(&["status", "--porcelain"]), "");
+    }
+    // As a kill after the branch has moved leaves it.
+    fixture.git(&["reset", "-q", "--hard", &first.to_string()]);
+    assert_eq!(read(&fixture.root(), "lib/file"), "two\n");
+    let note = format!("{second} {first} main\n");
+    write(&fixture.root(), ".git/swarm-landing", &note);
+    fixture.repo.settle_checkouts().unwrap();
+    assert_eq!(fixture.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_submodule_that_cannot_follow_stays_as_it_is_and_is_named() {
+    let stays = |prepare: fn(&Path), why| {
+        let fixture = project();
+        let first = fixture.oid("main");
+        bump(&fixture);
+        let lib = fixture.root().join("lib");
+        prepare(&lib);
+        let before = git(&lib, &["rev-parse", "HEAD"]);
+        only(&move_main(&fixture, first), why);
+        assert_eq!(git(&lib, &["rev-parse", "HEAD"]), before);
+    };
+    stays(|lib| write(lib, "file", "mine\n"), "uncommitted changes");
+    let commit = |lib: &Path| {
+        commit_in(lib, &[("file", "mine\n")]);
+    };
+    stays(commit, "somebody has moved it");
+    let evil = |lib: &Path| {
+        git(lib, &["config", "filter.x.smudge", "touch /tmp/evil"]);
+    };
+    stays(evil, "somebody has moved it");
+}
+
+#[test]
+fn a_submodule_without_the_commit_is_named_and_nothing_is_fetched() {
+    let fixture = project();
+    let library = fixture.dir.path().join("library");
+    let new = commit_in(&library, &[("file", "two\n")]);
+    let (path, _) = fixture.attempt(1, &[("x", "x")]);
+    let link = format!("160000,{new},lib");
+    git(&path, &["update-index", "--cacheinfo", &link]);
+    git(&path, &["commit", "-q", "-m", "Move the submodule"]);
+    let moved = fixture.oid(&branch(1));
+    only(&move_main(&fixture, moved), "does not have that commit");
+    assert_eq!(read(&fixture.root(), "lib/file"), "one\n");
 }

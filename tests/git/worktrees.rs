@@ -493,10 +493,12 @@ fn trees_before_and_after_are_kept_once_and_outlive_the_branch() {
     };
     fixture.repo.keep_trees(&want).unwrap();
     let kept = fixture.oid(reference);
-    let lock = fixture
-        .root()
-        .join(".git")
-        .join(format!("{reference}.lock"));
+    let lock = if crate::git_format::has_tables() {
+        "reftable/tables.list.lock".to_owned()
+    } else {
+        format!("{reference}.lock")
+    };
+    let lock = fixture.root().join(".git").join(lock);
     fs::write(&lock, "").unwrap();
     fixture.repo.keep_trees(&want).unwrap();
     assert_eq!(fixture.oid(reference), kept, "a repeated call adds nothing");

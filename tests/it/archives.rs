@@ -140,6 +140,21 @@ fn an_archive_to_share_has_no_secrets_and_can_be_compared() {
 }
 
 #[test]
+fn a_shallow_clone_is_not_exported_and_no_checkpoint_is_left() {
+    let sandbox = with_work();
+    let first = sandbox.git(&["rev-list", "--max-parents=0", "main"]);
+    let shallow = sandbox.repo().join(".git/shallow");
+    fs::write(&shallow, first).unwrap();
+    sandbox
+        .swarm(&["snapshot", "export", "night.swarm.tar.zst"])
+        .refused(1, &["git fetch --unshallow"]);
+    let list = sandbox.swarm(&["checkpoint", "list", "--json"]).json();
+    assert!(!list.to_string().contains("\"export-"), "{list}");
+    fs::remove_file(shallow).unwrap();
+    export(&sandbox, &["night.swarm.tar.zst"]);
+}
+
+#[test]
 fn a_damaged_archive_is_refused_with_the_next_command() {
     let sandbox = with_work();
     export(&sandbox, &["night.tar.zst"]);

@@ -30,7 +30,9 @@ if [ -e "$OUT/login.bad" ]; then
     exit 1
 fi
 echo "$SWARM_IDEA_ID" >>"$OUT/paid"
-if [ -e "$OUT/network.bad" ]; then
+# Each idea loses its connection once: how often it tries meanwhile is a matter of time.
+if [ -e "$OUT/network.bad" ] && [ ! -e "$OUT/cut.$SWARM_IDEA_ID" ]; then
+    touch "$OUT/cut.$SWARM_IDEA_ID"
     message 1 'I begin to'
     exit 1
 fi

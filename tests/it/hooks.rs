@@ -689,3 +689,19 @@ fn a_hook_that_stops_its_runner_gains_no_time() {
     daemon.stop();
     sandbox.assert_nothing_runs();
 }
+
+#[test]
+fn a_hook_with_crlf_line_ends_is_named_before_it_is_called() {
+    let sandbox = Sandbox::ready();
+    hook(&sandbox, "pre-merge", "#!/bin/sh\r\nexit 0\r\n");
+    let way_out = "sed -i 's/\\r$//' .swarm/hooks/pre-merge.sh";
+    for command in [["hooks", "list"].as_slice(), &["doctor"]] {
+        let said = sandbox.swarm(command).stdout;
+        assert!(said.contains("CRLF") && said.contains(way_out), "{said}");
+    }
+    let id = sandbox.idea(WORK);
+    assert_eq!(sandbox.run_until_idle(), 6);
+    assert_eq!(sandbox.idea_status(&id), "merging");
+    let status = sandbox.swarm(&["status"]).stdout;
+    assert!(status.contains(way_out), "{status}");
+}

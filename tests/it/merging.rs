@@ -221,31 +221,19 @@ pub fn force_pushed() -> (Sandbox, String) {
     )
 }
 
+/// What a rewrite of the target dropped.
+const DROPPED: &str = "refs/swarm/rescue/dropped-*";
+
 pub fn rewrite(sandbox: &Sandbox) -> String {
     sandbox.wait_held("verify");
     sandbox.git(&["reset", "-q", "--hard", "HEAD~1"]);
     sandbox.write("rewritten.txt", "new history\n");
     let rewritten = sandbox.commit("Another history");
     sandbox.release("verify");
-    let need = sandbox.wait_needs_you("target");
-    let commands = strings(&need["commands"]);
-    assert_eq!(commands.len(), 3, "{need}");
-    // What was dropped is kept, and the message says where.
-    let kept = sandbox.git(&["for-each-ref", "--format=%(refname)", "refs/swarm/rescue/"]);
-    assert!(
-        need["message"].as_str().unwrap().contains(kept.trim()),
-        "{need}: {kept}"
-    );
-    assert_eq!(sandbox.file_at(kept.trim(), "dropped.txt"), "soon gone");
-    assert_eq!(
-        sandbox.head("main"),
-        rewritten,
-        "nothing lands before the choice"
-    );
     rewritten
 }
 
-pub fn choose(sandbox: &Sandbox, choice: &str) {
+fn choose(sandbox: &Sandbox, choice: &str) {
     let need = sandbox.wait_needs_you("target");
     let command = strings(&need["commands"])
         .into_iter()
@@ -253,13 +241,18 @@ pub fn choose(sandbox: &Sandbox, choice: &str) {
     sandbox.shell(&command.unwrap()).ok();
 }
 
+fn wait_for_no_need(sandbox: &Sandbox) {
+    sandbox.wait_status("no need of anybody", |status| {
+        status["needsYou"] == json!([])
+    });
+}
+
 #[test]
-fn after_a_force_push_the_work_can_be_rebased() {
+fn work_begun_on_a_history_that_was_rewritten_is_rebased_without_asking() {
     let (sandbox, doing) = force_pushed();
     let daemon = sandbox.start();
     let id = sandbox.idea(&doing);
     let rewritten = rewrite(&sandbox);
-    choose(&sandbox, "rebase");
     let idea = sandbox.wait_idea(&id, "done");
     assert_eq!(
         sandbox.head(&format!("{}^1", idea["commit"].as_str().unwrap())),
@@ -274,55 +267,16 @@ fn after_a_force_push_the_work_can_be_rebased() {
         sandbox.notes("verified").last().unwrap(),
         idea["commit"].as_str().unwrap()
     );
+    wait_for_no_need(&sandbox);
+    // What was dropped is kept.
+    let kept = sandbox.git(&["for-each-ref", "--format=%(refname)", DROPPED]);
+    assert_eq!(sandbox.file_at(kept.trim(), "dropped.txt"), "soon gone");
     daemon.stop();
     sandbox.assert_repository_clean();
 }
 
-#[test]
-fn after_a_force_push_the_work_can_be_merged_as_it_is() {
-    let (sandbox, doing) = force_pushed();
-    let daemon = sandbox.start();
-    let id = sandbox.idea(&doing);
-    let rewritten = rewrite(&sandbox);
-    choose(&sandbox, "ignore");
-    let idea = sandbox.wait_idea(&id, "done");
-    assert_eq!(
-        sandbox.head(&format!("{}^1", idea["commit"].as_str().unwrap())),
-        rewritten
-    );
-    for name in ["a.txt", "rewritten.txt", "dropped.txt"] {
-        assert!(sandbox.repo().join(name).exists(), "{name}");
-    }
-    daemon.stop();
-    sandbox.assert_repository_clean();
-}
-
-#[test]
-fn after_a_force_push_the_work_can_be_given_up() {
-    let (sandbox, doing) = force_pushed();
-    let daemon = sandbox.start();
-    let id = sandbox.idea(&doing);
-    let rewritten = rewrite(&sandbox);
-    choose(&sandbox, "cancel");
-    sandbox.wait_idea(&id, "cancelled");
-    assert_eq!(sandbox.head("main"), rewritten);
-    sandbox.wait_status("no need of anybody", |status| {
-        status["needsYou"] == json!([])
-    });
-    let next = sandbox.idea("write b.txt hello; commit; say COMPLETE");
-    sandbox.wait_idea(&next, "done");
-    daemon.stop();
-    sandbox.assert_sound();
-    let kept = sandbox.git(&["for-each-ref", "--format=%(refname)", "refs/swarm/"]);
-    assert!(
-        !kept.is_empty(),
-        "the commits of the cancelled work are not kept"
-    );
-}
-
-#[test]
-fn landed_ideas_that_a_force_push_dropped_are_named() {
-    let sandbox = Sandbox::ready();
+/// The work of the second idea was reset away while a third one was at work, which lands.
+fn second_idea_reset_away(sandbox: &Sandbox) -> (Daemon<'_>, String) {
     let daemon = sandbox.start();
     let first = sandbox.idea("write a.txt x; commit; say COMPLETE");
     let kept = sandbox.wait_idea(&first, "done")["commit"].clone();
@@ -334,18 +288,113 @@ fn landed_ideas_that_a_force_push_dropped_are_named() {
     sandbox.write("other.txt", "x");
     sandbox.commit("Another history");
     sandbox.release("it");
+    sandbox.wait_idea(&third, "done");
+    assert!(!sandbox.repo().join("b.txt").exists());
+    (daemon, second)
+}
+
+#[test]
+fn landed_work_that_a_rewrite_lost_is_asked_about_until_somebody_brings_it_back() {
+    let sandbox = Sandbox::ready();
+    let (daemon, second) = second_idea_reset_away(&sandbox);
     let need = sandbox.wait_needs_you("target");
     let message = need["message"].as_str().unwrap();
     assert!(
-        message.contains("(with landed ideas: idea-002)"),
+        message.contains("the work of idea-002 is missing"),
         "{message}"
     );
+    let kept = sandbox.git(&["for-each-ref", "--format=%(refname)", DROPPED]);
+    assert!(message.contains(kept.trim()), "{message}: {kept}");
+    assert_eq!(sandbox.file_at(kept.trim(), "b.txt"), "x");
     let audit = sandbox.show(&second)["history"].to_string();
-    assert!(audit.contains("dropped_by_force_push"), "{audit}");
-    choose(&sandbox, "rebase");
-    sandbox.wait_idea(&third, "done");
+    assert!(audit.contains("dropped_by_rewrite"), "{audit}");
+    let commands = strings(&need["commands"]);
+    let git: Vec<&str> = commands[0].split_whitespace().skip(1).take(4).collect();
+    sandbox.git(&git);
+    wait_for_no_need(&sandbox);
+    assert_eq!(sandbox.show(&second)["commit"], json!(sandbox.head("main")));
+    assert!(sandbox.repo().join("b.txt").exists());
     daemon.stop();
-    sandbox.assert_sound();
+    sandbox.assert_repository_clean();
+}
+
+#[test]
+fn a_reset_of_the_target_is_noticed_and_taken_back_while_nothing_is_merged() {
+    let sandbox = Sandbox::ready();
+    let daemon = sandbox.start();
+    let idea = sandbox.idea("write a.txt x; commit; say COMPLETE");
+    let landed = sandbox.wait_idea(&idea, "done")["commit"].clone();
+    // A branch whose work is not on the target stays.
+    sandbox.wait_for("the branch to be deleted", || {
+        let branches = sandbox.git(&["branch", "--list", "agent/*"]);
+        branches.is_empty().then_some(())
+    });
+    sandbox.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    sandbox.wait_needs_you("target");
+    daemon.stop();
+    drop(daemon);
+    // Brought back while no daemon runs: a start sees it before it finds that a person is needed.
+    sandbox.git(&["merge", "-q", "--ff-only", landed.as_str().unwrap()]);
+    assert_eq!(sandbox.run_until_idle(), 0);
+    assert_eq!(sandbox.idea_status(&idea), "done");
+    sandbox.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    assert_eq!(sandbox.run_until_idle(), 6);
+    sandbox.git(&["cherry-pick", "-m", "1", landed.as_str().unwrap()]);
+    sandbox
+        .swarm(&["merge", "target", "redo"])
+        .refused(1, &["has all the work that has landed"]);
+    assert_eq!(sandbox.run_until_idle(), 0);
+    sandbox.assert_repository_clean();
+}
+
+#[test]
+fn landed_work_that_a_rewrite_lost_can_be_done_again() {
+    let sandbox = Sandbox::ready();
+    let (daemon, second) = second_idea_reset_away(&sandbox);
+    choose(&sandbox, "redo");
+    sandbox.wait_status("it lands again", |_| sandbox.repo().join("b.txt").exists());
+    sandbox.wait_idea(&second, "done");
+    wait_for_no_need(&sandbox);
+    daemon.stop();
+    sandbox.assert_repository_clean();
+}
+
+#[test]
+fn after_a_pull_with_rebase_landed_work_is_recognised_and_running_work_lands() {
+    let sandbox = Sandbox::ready();
+    let (bare, other) = (sandbox.path("up.git"), sandbox.path("colleague"));
+    let [bare, other] = [&bare, &other].map(|path| path.to_str().unwrap());
+    sandbox.git(&["clone", "-q", "--bare", ".", bare]);
+    let daemon = sandbox.start();
+    let first = sandbox.idea("write a.txt x; commit; write b.txt x; commit; say COMPLETE");
+    let merge = sandbox.wait_idea(&first, "done")["commit"].clone();
+    let second = sandbox.idea("write c.txt x; commit; hold it; say COMPLETE");
+    sandbox.wait_held("it");
+    sandbox.git(&["clone", "-q", bare, other]);
+    sandbox.git(&["-C", other, "commit", "-q", "--allow-empty", "-m", "Theirs"]);
+    fs::write(sandbox.path("colleague/theirs.txt"), "x").unwrap();
+    sandbox.git(&["-C", other, "add", "theirs.txt"]);
+    sandbox.git(&["-C", other, "commit", "-q", "-m", "Theirs"]);
+    sandbox.git(&["-C", other, "push", "-q"]);
+    // Killed in the middle: the agent works on.
+    daemon.kill();
+    drop(daemon);
+    sandbox.git(&["pull", "-q", "--rebase", bare, "main"]);
+    let pulled = sandbox.head("main");
+    sandbox.release("it");
+    let daemon = sandbox.start();
+    let landed = sandbox.wait_idea(&second, "done");
+    let landed = landed["commit"].as_str().unwrap();
+    assert_eq!(sandbox.head(&format!("{landed}^1")), pulled);
+    let own = sandbox.git(&["log", "--format=%s", &format!("{landed}^1..{landed}^2")]);
+    assert_eq!(own.lines().count(), 1, "old commits came along: {own}");
+    // It is the last of its two commits now.
+    let now = sandbox.show(&first)["commit"].clone();
+    assert_ne!(now, merge);
+    assert_eq!(now, json!(pulled));
+    wait_for_no_need(&sandbox);
+    daemon.stop();
+    sandbox.assert_repository_clean();
 }
 
 #[test]

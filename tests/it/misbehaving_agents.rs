@@ -234,10 +234,9 @@ fn an_agent_that_tampers_with_the_shared_git_configuration_runs_nothing_in_our_g
         $OUT/hooks; mkdir -p $OUT/hooks; for hook in post-checkout pre-commit post-merge \
         reference-transaction post-index-change pre-merge-commit commit-msg; do printf \
         '#!/bin/sh\\ntouch %s/sprung\\n' $OUT >$OUT/hooks/$hook; chmod +x $OUT/hooks/$hook; done; \
-        git config commit.gpgSign true; git config gpg.program \"$OUT/hooks/post-merge\"; git \
-        config core.editor \"$OUT/hooks/post-merge\"; git config core.pager \
-        \"$OUT/hooks/post-merge\"; git config diff.external \"$OUT/hooks/post-merge\"; git config \
-        core.sshCommand $OUT/hooks/post-merge";
+        git config commit.gpgSign true; git config core.editor \"$OUT/hooks/post-merge\"; git \
+        config core.pager \"$OUT/hooks/post-merge\"; git config diff.external \
+        \"$OUT/hooks/post-merge\"; git config core.sshCommand $OUT/hooks/post-merge";
     sandbox.idea(&format!(
         "{trap}; write left.txt uncommitted; rm -f $OUT/sprung; say COMPLETE"
     ));

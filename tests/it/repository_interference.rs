@@ -211,3 +211,51 @@ fn a_link_in_place_of_a_folder_that_swarm_writes_is_refused_and_nothing_behind_i
     assert_eq!(fs::read_dir(&other).unwrap().count(), 3);
     assert_eq!(sandbox.run_until_idle(), 0);
 }
+
+#[test]
+fn an_idea_whose_work_git_has_lost_fails_alone() {
+    let sandbox = Sandbox::ready();
+    let lost = sandbox.idea("if attempt 1; then write a.txt x; commit; hold it; fi; say COMPLETE");
+    let daemon = sandbox.start();
+    sandbox.wait_held("it");
+    daemon.kill_everything();
+    drop(daemon);
+    let tip = sandbox.head("agent/ed-001/idea-001");
+    let object = sandbox
+        .repo()
+        .join(format!(".git/objects/{}/{}", &tip[..2], &tip[2..]));
+    let away = sandbox.path("away");
+    fs::rename(&object, &away).unwrap();
+    let other = sandbox.idea("write b.txt x; commit; say COMPLETE");
+    let daemon = sandbox.start();
+    sandbox.wait_idea(&other, "done");
+    let idea = sandbox.wait_idea(&lost, "failed");
+    let why = idea["lastError"].as_str().unwrap();
+    assert!(why.contains("git has lost commit"), "{why}");
+    for way_out in ["swarm idea retry idea-001", "swarm idea cancel idea-001"] {
+        assert!(why.contains(way_out), "{why}");
+    }
+    fs::rename(&away, &object).unwrap();
+    sandbox.swarm(&["idea", "retry", &lost]).ok();
+    sandbox.wait_idea(&lost, "done");
+    daemon.stop();
+}
+
+#[test]
+fn lost_work_that_is_given_up_holds_nobody() {
+    let sandbox = Sandbox::ready();
+    let lost = sandbox.idea("write a.txt x; commit; hold it");
+    let daemon = sandbox.start();
+    sandbox.wait_held("it");
+    daemon.kill_everything();
+    drop(daemon);
+    let tip = sandbox.head("agent/ed-001/idea-001");
+    let object = format!(".git/objects/{}/{}", &tip[..2], &tip[2..]);
+    fs::remove_file(sandbox.repo().join(object)).unwrap();
+    let daemon = sandbox.start();
+    sandbox.wait_idea(&lost, "failed");
+    sandbox.swarm(&["idea", "cancel", &lost]).ok();
+    let again = sandbox.idea("write a.txt x; commit; say COMPLETE");
+    sandbox.wait_idea(&again, "done");
+    daemon.stop();
+}

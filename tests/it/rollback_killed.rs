@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::{Daemon, Logged, PATIENCE, Sandbox, files_in};
+use crate::harness::{Daemon, Logged, PATIENCE, Sandbox, files_in, processes};
 use crate::kill_and_restart::Dice;
 
 /// An agent of every round, which takes a moment to end: what the attempts before it left is
@@ -441,15 +441,12 @@ fn all_refs(sandbox: &Sandbox) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Nothing runs but this daemon.
+/// Nothing runs but this daemon, with the git processes that it keeps to read objects.
 fn assert_alone(sandbox: &Sandbox, daemon: &Daemon<'_>) {
-    let own = format!("{} ", daemon.pid);
     sandbox.wait_within(LOADED, "nothing but the daemon to run", || {
-        let others = sandbox
-            .processes()
-            .into_iter()
-            .find(|process| !process.starts_with(&own));
-        others.is_none().then_some(())
+        let mut others = processes::numbers(&sandbox.path("")).into_iter();
+        let other = others.find(|pid| *pid != daemon.pid && !processes::reads_objects(*pid));
+        other.is_none().then_some(())
     });
     assert_eq!(sandbox.status()["agents"], json!([]));
 }

@@ -548,8 +548,6 @@ const PINNED: &[&str] = &[
     "land|Eio|swarm-__child fsync /.git/swarm/runs #1|0",
     "land|Eio|swarm-__child fsync /.git/swarm/runs/r*-ed-001-i1/started.*.new #1|0",
     "land|Enospc|swarm-start pwrite64 /.swarm/state/events.jsonl #13|0",
-    "land|Kill|swarm-start unlink /.git/refs/heads/agent/ed-001/idea-001.lock #2|0",
-    "rotate|Eio|swarm-start unlink /.git/refs/heads/agent/ed-001/idea-001.lock #2|0",
     "stop|Enospc|git-worktree openat /.git/worktrees/-new-w01/HEAD.lock #1|0",
     "stop|Kill|swarm-__child linkat /.git/swarm/runs/r*-ed-001-i1/started.json #1|0",
 ];

@@ -133,6 +133,7 @@ fn refused(error: DaemonError) -> ApiError {
         | DaemonError::Locked { .. }
         | DaemonError::AgentUnusable(_)
         | DaemonError::AgentsUnfit(_)
+        | DaemonError::Layout(_)
         | DaemonError::TargetMissing(_)
         | DaemonError::NoTarget
         | DaemonError::Git(_)

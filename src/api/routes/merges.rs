@@ -26,7 +26,7 @@ pub(super) async fn list(State(context): Context) -> Json<Vec<MergeView>> {
     Json(context.handle.read(view::merges))
 }
 
-/// Choose what happens to waiting work after the target was force-pushed.
+/// Choose what happens to landed ideas whose work is missing after the target was rewritten.
 #[utoipa::path(
     post, path = "/merges/target", tag = "merges", request_body = SettleTarget,
     responses((status = 200, body = Done),

@@ -325,11 +325,11 @@ mod tests {
         assert_eq!(body["after"], json!(["idea-001"]));
         assert!(body.get("inbox").is_none());
         let (path, body) = posted(&Command::SettleTarget {
-            choice: TargetChoice::Rebase,
+            choice: TargetChoice::Redo,
         });
         assert_eq!(
             (path.as_str(), body),
-            ("merges/target", json!({"choice": "rebase"}))
+            ("merges/target", json!({"choice": "redo"}))
         );
         let edit = IdeaEdit {
             tags: Some(vec![]),

@@ -9,14 +9,16 @@ use std::thread;
 use serde_json::Value;
 
 use super::remote::Daemon;
-use super::{is_race, patiently};
+use super::{PAUSE, is_race, patiently};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Kind};
 use crate::cli::host::{self, PageChoice, StartOptions};
 use crate::cli::repo::Repo;
-use crate::daemon::{DaemonError, offline};
+use crate::daemon::{DaemonError, Handle, offline};
 use crate::domain::command::Command;
+use crate::domain::effect::Effect;
 use crate::domain::settings::Mode;
+use crate::domain::state::State;
 
 /// Has the daemon execute a command and waits until it is done. Without a daemon, one is started
 /// just for this; it starts no ideas.
@@ -73,9 +75,9 @@ fn on_a_daemon_of_its_own(repo: &Repo, command: &Command) -> Result<Value, CliEr
         until_idle: false,
         on_open: Box::new(|_| {}),
         on_page: None,
-        on_ready: Box::new(move |_, _| {
+        on_ready: Box::new(move |handle, _| {
             // The caller waits for the daemon to end, and then for this answer.
-            thread::spawn(move || drop(sender.send(ask_and_end(&there, &command))));
+            thread::spawn(move || drop(sender.send(ask_and_end(&there, &command, &handle))));
         }),
     })?;
     let gone = |_| {
@@ -96,10 +98,25 @@ fn on_a_daemon_of_its_own(repo: &Repo, command: &Command) -> Result<Value, CliEr
     }
 }
 
+/// Whether something is under way that a command waits for.
+fn is_asked(state: &State) -> bool {
+    let asked = |effect: &Effect| {
+        matches!(
+            effect,
+            Effect::MakeCheckpoint(_) | Effect::DeleteCheckpoint(_)
+        )
+    };
+    state.rollback.is_some() || state.outbox.values().any(asked)
+}
+
 /// Executes the command and stops the daemon. Agents keep running, as they did without it.
-fn ask_and_end(repo: &Repo, command: &Command) -> Result<Value, CliError> {
+fn ask_and_end(repo: &Repo, command: &Command, handle: &Handle) -> Result<Value, CliError> {
     let daemon = Daemon::connect(repo)?.ok_or_else(CliError::no_daemon)?;
     let answer = daemon.execute(command);
+    // Other commands may have found this daemon and wait for it.
+    while handle.read(is_asked) {
+        thread::sleep(PAUSE);
+    }
     let ended = daemon.execute(&Command::Shutdown { keep_agents: true });
     match (answer, ended) {
         // Somebody pressed Ctrl+C, and it is stopping already.

@@ -200,10 +200,7 @@ fn approve(args: &Approve, context: &mut Context) -> Result<(), CliError> {
         return Ok(());
     }
     if !context.output.json {
-        let patch = found
-            .patch()
-            .map_err(|error| CliError::refused(error.to_string()))?;
-        for line in safe_block(&patch).lines() {
+        for line in safe_block(&found.patch()).lines() {
             context.output.line(line)?;
         }
     }

@@ -13,16 +13,16 @@ use crate::cli::confirm::agree;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::output::terminal::safe;
-use crate::config::Adapter;
 use crate::config::init::detect::{Detected, FoundAgent, detect};
 use crate::config::init::path_dependencies::{MANIFESTS, PathDependency, path_dependencies};
 use crate::config::init::plan::{Choices, InitPlan, PROFILE, plan_init};
 use crate::config::init::setup::{LOCAL_FILES, VENV};
 use crate::config::init::trust_by_path::{TRUSTED_BY_PATH, trust_notes};
 use crate::config::init::write::{check_free, write};
+use crate::config::{Adapter, MergeSign};
 use crate::daemon::Paths;
 use crate::daemon::checkpoints::retire_all;
-use crate::daemon::preflight::{self, Preflight, Seen};
+use crate::daemon::preflight::{self, CommitNote, Preflight, Seen, commit_notes};
 use crate::git::{GitError, PathStatus, Places, Repo as GitRepo};
 use crate::journal::{SecondNames, StateLock};
 use crate::remove;
@@ -101,11 +101,13 @@ pub fn run(args: &Init, context: &mut Context) -> Result<(), CliError> {
         forget(&repo, earlier)?;
     }
     choose_folder(&repo, context)?;
-    let notes = notes_on_folder(&repo, &outside).map_err(refused)?;
+    let mut notes = notes_on_folder(&repo, &outside).map_err(refused)?;
+    notes.extend(notes_on_commits(&repo));
     for note in &notes {
         context.output.note(format!("  note: {}", safe(note)));
     }
     plan.notes.extend(notes);
+    settle_layout(&repo, &mut plan, context).map_err(refused)?;
     write(&root, &plan).map_err(refused)?;
     if let Some(earlier) = earlier.filter(|_| args.restore) {
         earlier.restore().map_err(refused)?;
@@ -123,6 +125,25 @@ fn choose_folder(repo: &GitRepo, context: &mut Context) -> Result<(), CliError> 
     if let Some(note) = folder.note {
         context.output.note(safe(&note));
     }
+    Ok(())
+}
+
+/// Adds `.swarm` to a sparse checkout, and says what else in the layout should be changed.
+fn settle_layout(
+    repo: &GitRepo,
+    plan: &mut InitPlan,
+    context: &mut Context,
+) -> Result<(), GitError> {
+    let mut notes = Vec::new();
+    if repo.include_config()? {
+        notes.push("Added .swarm to your sparse checkout (git sparse-checkout add).".to_owned());
+    }
+    let findings = repo.probe_layout()?.into_iter();
+    notes.extend(findings.map(|it| format!("{}. Change it: {}", it.what, it.way_out)));
+    for note in &notes {
+        context.output.note(format!("  note: {}", safe(note)));
+    }
+    plan.notes.extend(notes);
     Ok(())
 }
 
@@ -214,6 +235,20 @@ fn notes_on_folder(repo: &GitRepo, outside: &[PathDependency]) -> Result<Vec<Str
         files.iter().any(|it| it == file)
     }));
     Ok(notes)
+}
+
+/// What a person should know of swarm's own commits before the first one.
+fn notes_on_commits(repo: &GitRepo) -> Vec<String> {
+    match commit_notes(MergeSign::Auto, repo) {
+        Ok(notes) => {
+            let text = |note: CommitNote| match note.way_out {
+                Some(way_out) => format!("{}: {way_out}", note.what),
+                None => format!("{}.", note.what),
+            };
+            notes.into_iter().map(text).collect()
+        }
+        Err(error) => vec![format!("swarm cannot commit yet: {error}")],
+    }
 }
 
 /// Checks the agents that were found and that swarm knows, as profiles with default settings.

@@ -32,7 +32,7 @@ pub enum Merge {
     Retry(Retry),
     /// Continue a merge after you have resolved its conflict in the worktree.
     Resolve(Resolve),
-    /// Choose what happens to waiting work after the target was force-pushed.
+    /// Choose what happens to landed ideas whose work is missing after the target was rewritten.
     Target(Target),
 }
 
@@ -77,27 +77,27 @@ pub struct Resolve {
 /// `merge target`.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
-  $ swarm merge target rebase")]
+  $ swarm merge target redo")]
 pub struct Target {
-    /// What to do with the waiting work.
+    /// What happens to these ideas.
     pub choice: Choice,
 }
 
-/// What to do with finished work after the target was force-pushed.
+/// What happens to landed ideas whose work is missing.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum Choice {
-    /// Rebase it onto the new target.
-    Rebase,
-    /// Merge it as it is; commits that the force-push dropped may come back.
+    /// Agents do them again, from the target as it is now.
+    Redo,
+    /// They stay done, without their work.
     Ignore,
-    /// Remove it from the queue and cancel its ideas; the commits are kept.
+    /// They are cancelled.
     Cancel,
 }
 
 impl From<Choice> for TargetChoice {
     fn from(choice: Choice) -> Self {
         match choice {
-            Choice::Rebase => Self::Rebase,
+            Choice::Redo => Self::Redo,
             Choice::Ignore => Self::Ignore,
             Choice::Cancel => Self::Cancel,
         }
@@ -118,14 +118,14 @@ pub fn run(verb: Merge, context: &mut Context) -> Result<(), CliError> {
             resolve(&idea, &command, context)
         }
         Merge::Target(Target { choice }) => {
+            let words = match choice {
+                Choice::Redo => "the ideas whose work was missing are pending again",
+                Choice::Ignore => "the ideas whose work was missing stay done",
+                Choice::Cancel => "the ideas whose work was missing are cancelled",
+            };
             let choice = choice.into();
-            let Done { answer, words } = change(
-                context,
-                &Command::SettleTarget { choice },
-                "the merge queue continues",
-                "continues the merge queue",
-            )?;
-            confirm(context, &answer, &words)
+            let (answer, _) = execute(context, &Command::SettleTarget { choice })?;
+            confirm(context, &answer, words)
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::cli::output::terminal::safe;
 use crate::cli::output::write_page;
 use crate::domain::command::Command;
 use crate::domain::ids::CheckpointName;
+use crate::git::Repo as GitRepo;
 
 /// At most this many of a kind are shown; `--json` has all.
 const SHOWN: usize = 20;
@@ -128,6 +129,8 @@ fn tell(
     let output = &mut context.output;
     output.note(format!("rolled back to {}", wanted.name));
     output.next_step(format!("undo it: swarm rollback {}", safe(safety)));
+    name_submodules(context)?;
+    let output = &mut context.output;
     if resumed {
         return Ok(());
     }
@@ -136,6 +139,22 @@ fn tell(
         output.next_step("start the daemon first: swarm start");
     }
     output.next_step("go on: swarm resume");
+    Ok(())
+}
+
+/// Names the submodules that the rollback could not move.
+fn name_submodules(context: &mut Context) -> Result<(), CliError> {
+    let root = context.repo()?.root().to_owned();
+    let Ok(found) = GitRepo::open(&root).and_then(|git| git.submodules_behind(None)) else {
+        return Ok(());
+    };
+    for one in found {
+        let what = safe(&one.what);
+        context.output.note(format!("warning: {what}"));
+        context
+            .output
+            .next_step(format!("update it: {}", safe(&one.way_out)));
+    }
     Ok(())
 }
 

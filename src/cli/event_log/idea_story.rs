@@ -199,6 +199,7 @@ fn requested(asked: &effect::Run) -> Run {
     let (purpose, iteration, command) = match &asked.purpose {
         Purpose::Iteration { iteration, .. } => ("iteration", Some(*iteration), None),
         Purpose::Gate { command, .. } => ("check", None, Some(command.clone())),
+        Purpose::CommitHooks { .. } => ("commit hooks", None, None),
         Purpose::Verify { command, .. } => ("merge check", None, Some(command.clone())),
         Purpose::Baseline { command, .. } => ("target check", None, Some(command.clone())),
         Purpose::Canary { .. } => ("probe of the checks", None, None),

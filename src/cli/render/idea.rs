@@ -111,7 +111,8 @@ fn history_line(output: &Output, entry: &Value, now: Timestamp) -> String {
         "rejected" => "returned by a reviewer:".to_owned(),
         "returned" => "sent back to its agent by".to_owned(),
         "landed" => "landed as".to_owned(),
-        "dropped_by_force_push" => "dropped by a force-push to".to_owned(),
+        "dropped_by_rewrite" => "missing on the target, rewritten to".to_owned(),
+        "found_as" => "on the rewritten target as".to_owned(),
         what => format!("{}:", safe(what)),
     };
     let line = format!("{what} {}", safe(text(entry, "detail")));

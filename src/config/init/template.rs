@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(value["qualityCommands"], json!(fill.quality_commands));
         // `init` leaves these at their defaults.
         let mut written = json!(fill.worktree);
-        for key in ["keepIgnored", "keepIdle", "env"] {
+        for key in ["keepIgnored", "keepIdle", "env", "gitDirLinks"] {
             written.as_object_mut().unwrap().remove(key);
         }
         assert_eq!(value["worktree"], written);

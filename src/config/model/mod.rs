@@ -469,6 +469,7 @@ pub enum Canary {
 /// How finished work lands on the target branch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[allow(clippy::struct_excessive_bools)] // each is a setting of its own
 pub struct Merge {
     /// Whether complete work lands without a person. If false, it waits for `swarm merge approve
     /// IDEA`.
@@ -484,6 +485,24 @@ pub struct Merge {
     /// Profile that resolves conflicts. Default: the profile that did the work.
     #[schemars(regex(pattern = PROFILE_NAME))]
     pub resolver: Option<String>,
+    /// Whether what an agent left uncommitted must pass the repository's `pre-commit` and
+    /// `commit-msg` hooks before swarm commits it. What they reject goes back to the agent.
+    pub commit_hooks: bool,
+    /// Whether swarm signs what it commits on branches (merges, uncommitted work) and the tags of
+    /// checkpoints.
+    pub sign: MergeSign,
+}
+
+/// Whether swarm signs its own commits and tags.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum MergeSign {
+    /// Where `commit.gpgSign` and `tag.gpgSign` of git ask for it, with the key of git. If that
+    /// fails, nothing lands.
+    #[default]
+    Auto,
+    /// Never.
+    Never,
 }
 
 impl Default for Merge {
@@ -494,6 +513,8 @@ impl Default for Merge {
             conflict_retries: 3,
             cleanup_on_success: true,
             resolver: None,
+            commit_hooks: true,
+            sign: MergeSign::Auto,
         }
     }
 }

@@ -39,6 +39,11 @@ pub struct Worktree {
     /// Only the target branch's `.gitignore` files count. Merges are checked in a worktree of their
     /// own, under the same setting.
     pub keep_ignored: KeepIgnored,
+    /// Folders in the git directory that filters look for there, such as `lfs`, as plain names.
+    /// Each worktree's own git directory gets a link to them before its files are checked out.
+    /// `git-crypt` needs no entry.
+    #[schemars(inner(regex(pattern = NOT_BLANK)))]
+    pub git_dir_links: Vec<String>,
     /// How many worktrees more than `agents.maxParallel` there may be. Unused ones stay for the
     /// next idea; at that number, finished work that waits for a review or its merge lends its own.
     #[schemars(range(max = 1000))]
@@ -59,6 +64,7 @@ impl Default for Worktree {
             setup_inputs: vec![],
             copy: vec![],
             keep_ignored: KeepIgnored::default(),
+            git_dir_links: vec![],
             keep_idle: 2,
             env: BTreeMap::new(),
             root: None,

@@ -365,6 +365,7 @@ mod tests {
             retry_count: 0,
             failed_attempts: 0,
             commit: None,
+            landed_since: None,
             last_error: None,
             saved: None,
         };

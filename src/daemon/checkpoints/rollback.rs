@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use super::{file, file_reference, reference_of, work_refs};
 use crate::daemon::effects::context::DriverContext;
 use crate::daemon::effects::failure::{oid, ours};
+use crate::daemon::effects::merge::submodules_behind;
 use crate::daemon::files::hash::sha256;
 use crate::daemon::files::paths::Paths;
 use crate::domain::effect;
@@ -74,6 +75,7 @@ fn blocked_by(blocked: Blocked) -> CheckoutBlocked {
     CheckoutBlocked {
         reason: told(&blocked),
         files: blocked.files,
+        passes: false,
     }
 }
 
@@ -241,7 +243,12 @@ pub(in crate::daemon) fn move_target(
         commit: oid(commit)?,
     })?;
     match moved {
-        LandOutcome::Landed | LandOutcome::AlreadyLanded => Ok(MoveTargetOutcome::Moved),
+        LandOutcome::Landed | LandOutcome::AlreadyLanded => {
+            Ok(match submodules_behind(&context.repo, target) {
+                None => MoveTargetOutcome::Moved,
+                Some(submodules) => MoveTargetOutcome::MovedBehind { submodules },
+            })
+        }
         LandOutcome::TargetMoved { found: Some(found) } => {
             Ok(MoveTargetOutcome::TargetMoved { found: ours(found) })
         }

@@ -41,7 +41,7 @@ pub(super) fn prepare(
         });
     };
     let asked = wanted(context, effect, tip)?;
-    let anew = FreshStart {
+    let fresh = FreshStart {
         target: target.clone(),
         tip,
         identity: context.repo.identity()?,
@@ -51,8 +51,11 @@ pub(super) fn prepare(
     if let Some(earlier) = &asked.from {
         leave_merge(context, earlier)?;
     }
-    let want = context.repo.fresh_start_if_empty(asked, anew)?;
-    let prepared = context.repo.prepare_worktree(&want)?;
+    require_work(context, effect)?;
+    let repo = &context.repo;
+    let want = repo.fresh_start_if_empty(asked, fresh);
+    let want = want.map_err(Failure::of_worktree)?;
+    let prepared = repo.prepare_worktree(&want).map_err(Failure::of_worktree)?;
     let head = prepared.head;
     // Where the branch leaves what the target has; a kept branch left it where its attempt began.
     let base = match &effect.from {
@@ -68,6 +71,25 @@ pub(super) fn prepare(
     })
 }
 
+/// Work whose last commit git has lost is the trouble of this idea alone: others can begin.
+fn require_work(context: &DriverContext, effect: &effect::PrepareWorktree) -> Result<(), Failure> {
+    let earlier = effect.from.iter().filter(|kept| kept.saved.is_none());
+    let branches = earlier.map(|kept| &kept.branch).chain([&effect.branch]);
+    for branch in branches {
+        if let Some(tip) = context.repo.branch_commit(branch)?
+            && context.repo.resolve_commit(&tip.to_string())?.is_none()
+        {
+            return Err(Failure::other(format!(
+                "git has lost commit {tip:.10}, the work on `{branch}`. If a backup of the \
+                repository has it, bring it back and go on: swarm idea retry {idea}; otherwise \
+                give it up, and add the idea again: swarm idea cancel {idea}",
+                idea = effect.idea
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// The worktree as it is asked for; one without an earlier attempt begins at the target's `tip`.
 fn wanted(
     context: &DriverContext,
@@ -75,7 +97,7 @@ fn wanted(
     tip: git::Oid,
 ) -> Result<Prepare, Failure> {
     let from = effect.from.as_ref();
-    // A base that a force-push and a clean-up have taken away cannot be gone on from.
+    // A base that a rewrite and a clean-up have taken away cannot be gone on from.
     let left = match from {
         Some(kept) => context.repo.resolve_commit(kept.base.as_str())?,
         None => None,
@@ -157,6 +179,7 @@ pub(super) fn seal(context: &DriverContext, effect: &effect::Seal) -> Result<Sea
         message: leftovers(&effect.idea),
         identity: context.repo.identity()?,
         time: effect.at,
+        hooks: effect.hooks,
     };
     let sealed = match context.repo.seal(&want) {
         Err(GitError::WorktreeMissing { .. } | GitError::WorktreeBroken { .. }) => {
@@ -172,6 +195,7 @@ pub(super) fn seal(context: &DriverContext, effect: &effect::Seal) -> Result<Sea
             links,
             ..
         } => fit(context, effect, (head, committed, links))?,
+        Sealed::HooksDue => SealOutcome::HooksDue,
         Sealed::Strayed {
             head,
             branch: other,
@@ -244,7 +268,7 @@ fn in_files(files: &[String]) -> String {
     }
 }
 
-fn leftovers(idea: &IdeaId) -> String {
+pub(crate) fn leftovers(idea: &IdeaId) -> String {
     format!("Work on {idea} that its agent left uncommitted\n\nSwarm-Idea: {idea}\n")
 }
 

@@ -7,7 +7,7 @@ use super::failure::ours;
 use crate::agents::Profile;
 use crate::agents::checkout_variables::for_worktrees;
 use crate::agents::environment::Environment;
-use crate::config::Config;
+use crate::config::{Config, MergeSign};
 use crate::daemon::actor::handle::Handle;
 use crate::daemon::files::paths::Paths;
 use crate::daemon::files::settings;
@@ -45,6 +45,7 @@ pub struct DriverContext {
 impl DriverContext {
     /// With the configuration as it is now.
     pub fn new(paths: Paths, repo: Repo, exe: PathBuf, config: Config) -> Self {
+        configure(&repo, &config);
         Self {
             paths,
             repo,
@@ -84,6 +85,7 @@ impl DriverContext {
 
     /// The configuration was read again.
     pub fn set_config(&self, config: Config) {
+        configure(&self.repo, &config);
         let mut current = self.config.write().unwrap_or_else(PoisonError::into_inner);
         *current = Arc::new(config);
     }
@@ -108,6 +110,12 @@ impl DriverContext {
     pub fn profile(&self, name: &ProfileName) -> Option<Profile> {
         settings::profile(&self.config(), name)
     }
+}
+
+/// Passes on what git must know of the configuration.
+fn configure(repo: &Repo, config: &Config) {
+    repo.never_sign(config.merge.sign == MergeSign::Never);
+    repo.link_git_dirs(&config.worktree.git_dir_links);
 }
 
 /// Where a branch of this repository is.

@@ -12,7 +12,7 @@ use tokio::task::{JoinError, spawn_blocking};
 
 use super::context::DriverContext;
 use super::save_work::save_work;
-use super::{attempt, inbox, merge, notify};
+use super::{attempt, inbox, landed_work, merge, notify};
 use crate::crash;
 use crate::daemon::actor::drivers::Drivers;
 use crate::daemon::actor::handle::Handle;
@@ -60,7 +60,7 @@ impl Drivers for Dispatcher {
             let mut outcome = this.guarded(id, effect.clone()).await;
             for pause in AGAIN_AFTER {
                 let Err(failure) = &outcome else { break };
-                if !may_pass(failure.kind) {
+                if !may_pass(&effect, failure.kind) {
                     break;
                 }
                 tracing::warn!(effect = %id, ?failure, "an effect failed; retrying");
@@ -93,7 +93,12 @@ impl Dispatcher {
             Effect::PrepareWorktree(it) => self.in_git(move |git| attempt::prepare(git, &it)).await,
             Effect::Seal(it) => self.past_strays(move |git| attempt::seal(git, &it)).await,
             Effect::SaveWork(it) => self.past_strays(move |git| save_work(git, &it)).await,
-            Effect::BuildMerge(it) => self.in_git(move |git| merge::build(git, id, &it)).await,
+            Effect::BuildMerge(it) => {
+                let handle = self.handle.clone();
+                let landed = move || handle.read(landed_work::landed);
+                self.in_git(move |git| merge::build(git, id, &it, landed))
+                    .await
+            }
             Effect::PrepareVerify(it) => {
                 self.in_git(move |git| merge::prepare_verify(git, &it))
                     .await
@@ -236,10 +241,49 @@ fn stopped(error: &JoinError) -> Failure {
     Failure::other(format!("a driver stopped unexpectedly: {error}"))
 }
 
-/// Whether a failure may be the disk's, and over in a moment. What a person must put right is not.
-fn may_pass(kind: FailureKind) -> bool {
+/// Whether a failure may be the disk's or a lock's, and over in a moment. What a person must put
+/// right is not.
+fn may_pass(effect: &Effect, kind: FailureKind) -> bool {
     match kind {
-        FailureKind::NoSpace | FailureKind::Other => true,
+        FailureKind::Locked { .. } | FailureKind::Other => true,
+        // The disk may have room again by then, and the run that it ended would be charged.
+        FailureKind::NoSpace => !matches!(effect, Effect::Run(_)),
+        // An agent's worktree that cannot be prepared is retried later, with the next idea.
+        FailureKind::Content => {
+            matches!(
+                effect,
+                Effect::PrepareVerify(_) | Effect::PrepareBaseline(_)
+            )
+        }
         FailureKind::Repository | FailureKind::AgentUnusable => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::effect::{self, Purpose};
+    use crate::domain::ids::RunId;
+    use crate::domain::testkit::{idea, oid};
+
+    #[test]
+    fn a_run_that_a_full_disk_ended_is_judged_once() {
+        let run = Effect::Run(effect::Run {
+            run: RunId::numbered(1, "idea-001-v1"),
+            purpose: Purpose::Verify {
+                idea: idea(1),
+                index: 0,
+                command: "true".into(),
+            },
+            timeout_ms: 1,
+        });
+        let verify = Effect::PrepareVerify(effect::PrepareVerify {
+            idea: idea(1),
+            commit: oid(1),
+        });
+        assert!(!may_pass(&run, FailureKind::NoSpace));
+        assert!(may_pass(&verify, FailureKind::NoSpace));
+        assert!(may_pass(&verify, FailureKind::Content));
+        assert!(may_pass(&run, FailureKind::Other));
     }
 }

@@ -1,17 +1,44 @@
 //! From an error to the failure of an effect, and object ids between git and the log.
 
 use std::io;
+use std::path::Path;
+use std::time::Duration;
 
 use crate::domain::ids::Oid;
 use crate::domain::outcome::{Failure, FailureKind};
 use crate::git::{self, GitError};
 
+/// A program may hold a lock of git for this long before a person should look.
+pub(crate) const LOCK_PATIENCE: Duration = Duration::from_secs(60);
+
 impl From<GitError> for Failure {
     fn from(error: GitError) -> Self {
-        Self {
-            kind: kind_of(&error),
-            message: error.to_string(),
+        let kind = kind_of(&error);
+        Self::of_kind(kind, &error)
+    }
+}
+
+impl Failure {
+    fn of_kind(kind: FailureKind, error: &GitError) -> Self {
+        let message = match kind {
+            FailureKind::Content => {
+                format!("{}. {}", error.words_of_git(), error.content_advice())
+            }
+            FailureKind::NoSpace
+            | FailureKind::Locked { .. }
+            | FailureKind::Repository
+            | FailureKind::AgentUnusable
+            | FailureKind::Other => error.to_string(),
+        };
+        Self { kind, message }
+    }
+
+    /// The failure of filling a worktree. What git itself reports then is not the idea's fault.
+    pub(crate) fn of_worktree(error: GitError) -> Self {
+        if kind_of(&error) == FailureKind::Other && error.is_from_git() {
+            return Self::of_kind(FailureKind::Content, &error);
         }
+        error.into()
     }
 }
 
@@ -20,8 +47,16 @@ pub(crate) fn kind_of(error: &(dyn std::error::Error + 'static)) -> FailureKind 
     if let Some(error) = error.downcast_ref::<GitError>() {
         return if matches!(error, GitError::DiskFull { .. }) {
             FailureKind::NoSpace
+        } else if let GitError::Locked { path, age, .. } = error
+            && !is_of_one_worktree(path)
+        {
+            FailureKind::Locked {
+                long: *age >= LOCK_PATIENCE,
+            }
         } else if error.is_of_the_repository() {
             FailureKind::Repository
+        } else if error.is_of_content() {
+            FailureKind::Content
         } else {
             FailureKind::Other
         };
@@ -36,6 +71,14 @@ pub(crate) fn kind_of(error: &(dyn std::error::Error + 'static)) -> FailureKind 
     below.or_else(source).unwrap_or(FailureKind::Other)
 }
 
+/// Whether a lock is in the administrative directory of a linked worktree: then it concerns only
+/// the agent there.
+fn is_of_one_worktree(lock: &Path) -> bool {
+    lock.ancestors()
+        .skip(2)
+        .any(|dir| dir.ends_with("worktrees"))
+}
+
 fn is_full(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -45,7 +88,7 @@ fn is_full(error: &io::Error) -> bool {
 
 /// Ours to git's. Ours are checked when they are made, so git's parser has nothing to refuse.
 pub(crate) fn oid(oid: &Oid) -> Result<git::Oid, GitError> {
-    git::Oid::from_str(oid.as_str()).map_err(GitError::library("read an object id"))
+    git::Oid::from_str(oid.as_str()).map_err(|error| GitError::no_object(&error))
 }
 
 /// Git's to ours.
@@ -70,6 +113,16 @@ mod tests {
         };
         let wrapped = io::Error::other(io::Error::other(changed));
         assert_eq!(kind_of(&wrapped), FailureKind::Repository);
+        let lock = |path: &str, seconds| GitError::Locked {
+            path: path.into(),
+            age: Duration::from_secs(seconds),
+            why: "it is locked".into(),
+        };
+        let shared = |long| FailureKind::Locked { long };
+        assert_eq!(kind_of(&lock("/r/.git/HEAD.lock", 5)), shared(false));
+        assert_eq!(kind_of(&lock("/r/.git/HEAD.lock", 60)), shared(true));
+        let agents = lock("/r/.git/worktrees/w01/index.lock", 5);
+        assert_eq!(kind_of(&agents), FailureKind::Other);
         let other = io::Error::other("something else");
         assert_eq!(kind_of(&other), FailureKind::Other);
     }

@@ -1,13 +1,13 @@
 //! Effects of the merge queue in git.
 
-use std::collections::BTreeSet;
-
 use super::attempt::tree_setup;
 use super::context::DriverContext;
-use super::failure::{oid, ours};
+use super::failure::{LOCK_PATIENCE, oid, ours};
+use super::landed_work::rewritten;
 use crate::daemon::checks_probe::digest as probe_digest;
 use crate::daemon::files::settings::keep_ignored;
 use crate::domain::effect::{self, ConflictLevel};
+use crate::domain::event::LandingFound;
 use crate::domain::ids::{EffectId, IdeaId, Oid};
 use crate::domain::outcome::{
     BaselineReady, BuildMergeOutcome, CheckoutBlocked, Failure, FinishResolutionOutcome,
@@ -15,32 +15,25 @@ use crate::domain::outcome::{
 };
 use crate::domain::time::Timestamp;
 use crate::git::{
-    self, BuildMerge, BuildOutcome, ConflictClass, Finish, FinishResolution, GitError, Land,
-    OwnWork, Rebase, Rebased, TargetState,
+    self, Blocked, BuildMerge, BuildOutcome, ConflictClass, Finish, FinishResolution, GitError,
+    Land, OwnWork, Rebase, Rebased,
 };
 
 /// The work and the target of a merge.
-type Merged = (git2::Oid, git2::Oid);
-
-/// So many ideas that a force-push dropped are named at most: a record has its limit.
-const DROPPED: usize = 1_000;
+type Merged = (git::Oid, git::Oid);
 
 /// Builds the merged commit in memory. Blocks.
 pub(super) fn build(
     context: &DriverContext,
     id: EffectId,
     effect: &effect::BuildMerge,
+    landed: impl FnOnce() -> Vec<LandingFound>,
 ) -> Result<BuildMergeOutcome, Failure> {
     let target = &effect.target;
     if let Some(known) = &effect.known_target
-        && let TargetState::Rewritten { to } = context.repo.target_state(target, oid(known)?)?
+        && let Some(rewrite) = rewritten(&context.repo, (target, known), landed)?
     {
-        // Work that had landed may be reachable from nowhere else.
-        context.repo.keep_dropped(target, oid(known)?)?;
-        return Ok(BuildMergeOutcome::TargetRewritten {
-            found: ours(to),
-            dropped: dropped(context, oid(known)?, to),
-        });
+        return Ok(BuildMergeOutcome::TargetRewritten(rewrite));
     }
     let source = if effect.rebase {
         match replay(context, effect)? {
@@ -97,7 +90,7 @@ enum Replayed {
     Over(BuildMergeOutcome),
 }
 
-/// After a force-push or a rollback: the own commits of a branch that began on the old history, on
+/// After a rewrite or a rollback: the own commits of a branch that began on the old history, on
 /// the new target. One that began on the new history is as it is.
 fn replay(context: &DriverContext, effect: &effect::BuildMerge) -> Result<Replayed, Failure> {
     let target = &effect.target;
@@ -135,6 +128,10 @@ fn replay(context: &DriverContext, effect: &effect::BuildMerge) -> Result<Replay
     if let Some(outcome) = brought_over(context, &effect.branch, base, new_base)? {
         return Ok(Replayed::Over(outcome));
     }
+    // A merge brings nothing back where the target still has all that the branch began with.
+    if context.repo.contains_changes(new_base, base)? {
+        return Ok(Replayed::Onto(source));
+    }
     let files: Vec<String> = files.into_iter().map(|file| file.path).collect();
     Err(Failure::other(format!(
         "after the target went back, commit {commit:.10} does not apply to the new \
@@ -169,26 +166,6 @@ fn brought_over(
     }))
 }
 
-/// The ideas that had landed before a force-push and that the history now there has not. Of commits
-/// that git has thrown away already nothing can be said.
-fn dropped(context: &DriverContext, before: git::Oid, now: git::Oid) -> Vec<IdeaId> {
-    let landed = |tip, hidden| match context.repo.landings(tip, Some(hidden), |_| false) {
-        Ok(landed) => landed,
-        Err(error) => {
-            tracing::warn!(%error, "the landed ideas that a force-push dropped cannot be \
-            determined");
-            Vec::new()
-        }
-    };
-    let kept: BTreeSet<String> = landed(now, before).into_iter().map(|it| it.idea).collect();
-    let lost = landed(before, now).into_iter().map(|it| it.idea);
-    let lost: BTreeSet<IdeaId> = lost
-        .filter(|idea| !kept.contains(idea))
-        .filter_map(|idea| idea.parse().ok())
-        .collect();
-    lost.into_iter().take(DROPPED).collect()
-}
-
 /// The merge commit's message; the trailers are part of the contract.
 fn message(effect: &effect::BuildMerge, id: EffectId) -> String {
     let effect::BuildMerge {
@@ -208,7 +185,8 @@ pub(super) fn prepare_verify(
     let keep = keep_ignored(&context.config());
     let tree = context
         .repo
-        .verify_tree(git::VERIFY, oid(&effect.commit)?, &keep)?;
+        .verify_tree(git::VERIFY, oid(&effect.commit)?, &keep)
+        .map_err(Failure::of_worktree)?;
     Ok(VerifyReady {
         warm: tree.warm,
         setup: tree_setup(context, git::VERIFY)?,
@@ -229,7 +207,8 @@ pub(in crate::daemon) fn prepare_baseline(
     };
     let keep = keep_ignored(&context.config());
     let name = effect.tree.name();
-    let tree = context.repo.verify_tree(name, tip, &keep)?;
+    let tree = context.repo.verify_tree(name, tip, &keep);
+    let tree = tree.map_err(Failure::of_worktree)?;
     Ok(BaselineReady {
         commit: ours(tip),
         warm: tree.warm,
@@ -252,7 +231,12 @@ pub(super) fn land(context: &DriverContext, effect: &effect::Land) -> Result<Lan
         commit: oid(commit)?,
     })?;
     match landed {
-        git::LandOutcome::Landed | git::LandOutcome::AlreadyLanded => Ok(LandOutcome::Landed),
+        git::LandOutcome::Landed | git::LandOutcome::AlreadyLanded => {
+            Ok(match submodules_behind(&context.repo, target) {
+                None => LandOutcome::Landed,
+                Some(submodules) => LandOutcome::LandedBehind { submodules },
+            })
+        }
         git::LandOutcome::TargetMoved { found: Some(found) } => {
             Ok(LandOutcome::TargetMoved { found: ours(found) })
         }
@@ -261,15 +245,44 @@ pub(super) fn land(context: &DriverContext, effect: &effect::Land) -> Result<Lan
             then: swarm merge retry"
         ))),
         git::LandOutcome::CheckoutBlocked(blocked) => {
-            Ok(LandOutcome::CheckoutBlocked(CheckoutBlocked {
-                reason: blocked.reason,
-                files: blocked.files,
-            }))
+            Ok(LandOutcome::CheckoutBlocked(blocked_by(context, blocked)))
         }
         git::LandOutcome::NotAFastForward => Err(Failure::other(format!(
             "the merge {commit:.10} does not contain {expected:.10}, the tip of `{target}`; build \
             it again: swarm merge retry"
         ))),
+    }
+}
+
+/// Submodules in the checkouts of the target that are not where it records them, for people.
+pub(in crate::daemon) fn submodules_behind(repo: &git::Repo, target: &str) -> Option<String> {
+    let found = repo
+        .submodules_behind(Some(target))
+        .unwrap_or_else(|error| {
+            tracing::warn!(%error, "the submodules of the checkouts cannot be compared");
+            Vec::new()
+        });
+    let lines = found.into_iter();
+    let lines: Vec<String> = lines
+        .map(|one| format!("{}. Update it: {}", one.what, one.way_out))
+        .collect();
+    (!lines.is_empty()).then(|| lines.join("; "))
+}
+
+/// What keeps a checkout from following. One besides the main one is named with its path and the
+/// command that clears the way.
+fn blocked_by(context: &DriverContext, blocked: Blocked) -> CheckoutBlocked {
+    let passes = blocked.lock_age.is_some_and(|age| age < LOCK_PATIENCE);
+    let (reason, place) = (blocked.reason, blocked.worktree.display());
+    let reason = match blocked.command.as_str() {
+        _ if blocked.worktree == context.paths.root => reason,
+        "" => format!("in {place}: {reason}"),
+        command => format!("in {place}: {reason}: {command}"),
+    };
+    CheckoutBlocked {
+        reason,
+        files: blocked.files,
+        passes,
     }
 }
 
@@ -387,7 +400,7 @@ fn concluded(
     context: &DriverContext,
     branch: &str,
     target: Option<&Oid>,
-) -> Result<Option<git2::Oid>, GitError> {
+) -> Result<Option<crate::git::Oid>, GitError> {
     let (Some(head), Some(target)) = (context.repo.branch_commit(branch)?, target) else {
         return Ok(None);
     };
@@ -400,7 +413,7 @@ fn left_out(
     context: &DriverContext,
     branch: &str,
     merged: Option<Merged>,
-    head: git2::Oid,
+    head: crate::git::Oid,
 ) -> Result<Option<LeftOut>, GitError> {
     let Some((source, target)) = merged else {
         return Ok(None);

@@ -37,6 +37,8 @@ pub(super) fn save_work(
         message,
         identity: context.repo.identity()?,
         time: *at,
+        // It is not finished, and nobody lands it as it is.
+        hooks: false,
     })?;
     let (head, committed) = match sealed {
         Sealed::Done {
@@ -50,6 +52,7 @@ pub(super) fn save_work(
             let message = format!("the worktree is on {place} instead of `{branch}`");
             return Ok(SaveWorkOutcome::Unsealable { message });
         }
+        Sealed::HooksDue => unreachable!("hooks are asked for by a seal alone"),
         Sealed::Unfinished { what, .. } => {
             let message = format!("a {what} is in progress in the worktree");
             return Ok(SaveWorkOutcome::Unsealable { message });

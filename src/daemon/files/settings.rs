@@ -68,6 +68,7 @@ pub fn settings(config: &Config, head: &str) -> Result<Settings, BadId> {
         stuck_threshold: config.completion.stuck_threshold,
         same_check_failures: config.completion.same_check_failures,
         auto_commit: config.completion.auto_commit,
+        commit_hooks: false,
         setup: config.worktree.setup.clone(),
         quality_commands: config.quality_commands.clone(),
         quality_timeout_ms: i64::from(config.quality_timeout_minutes) * MINUTE_MS,

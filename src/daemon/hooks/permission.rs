@@ -33,7 +33,7 @@ pub enum NotRun {
         /// Its program.
         program: String,
         /// The change.
-        brought: UnapprovedChange,
+        brought: Box<UnapprovedChange>,
     },
     /// Git cannot tell which landing changed it.
     #[error("it is not run, because git cannot tell who changed it: {0}")]
@@ -71,10 +71,10 @@ pub(super) fn check_permission(
     hook: HookName,
     entry: &Entry,
 ) -> Result<PathBuf, NotRun> {
-    let unapproved = |brought| NotRun::Unapproved {
+    let unapproved = |brought: UnapprovedChange| NotRun::Unapproved {
         hook,
         program: entry.program.clone(),
-        brought,
+        brought: Box::new(brought),
     };
     let way = match hooks::inspect_program(repo.root(), &entry.program) {
         Ok(way) => way,

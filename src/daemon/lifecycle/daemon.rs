@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::port_block::PortBlock;
-use super::reload::Reloader;
+use super::reload::{Reloader, hook_settings};
 use super::shutdown::{self, Notes, cut_off};
 use super::signals::{self, Request};
 use super::watcher::Watcher;
@@ -36,7 +36,6 @@ use crate::daemon::files::config_loader::{Loader, unasked};
 use crate::daemon::files::paths::Paths;
 use crate::daemon::files::store::{self, Store};
 use crate::daemon::files::{exports, settings, trusted_config};
-use crate::daemon::hooks::{self};
 use crate::daemon::memory::finder::Finder;
 use crate::daemon::preflight;
 use crate::daemon::provenance::recorder;
@@ -118,7 +117,7 @@ impl Daemon {
         let config = loader.load_named()?;
         let unasked = unasked(&config);
         let mut doubts = loader.check_profiles(&config, &repo, unasked.iter().copied())?;
-        let target = preflight::existing_target(&config, &repo)?;
+        let target = preflight::landing_target(&config, &repo)?;
         let mut settings = settings::settings(&config, &target)
             .map_err(|bad| DaemonError::AgentUnusable(bad.to_string()))?;
         let lock = store::lock(&paths)?;
@@ -138,7 +137,7 @@ impl Daemon {
         let folder = settle_leftovers(&paths, &repo, &config, &store.state)?;
         // Only now it is known where the worktrees lie.
         let paths = Paths::new(&options.root);
-        settings.hooks = hooks::settings(&repo, &config, &store.state)?;
+        (settings.hooks, settings.commit_hooks) = hook_settings(&repo, &config, &store.state)?;
         crash::point("daemon.checkouts-settled");
         let mode = options.mode.unwrap_or(settings.mode);
         let ports = lease_ports(&store.state);
@@ -320,11 +319,21 @@ fn settle_leftovers(
     let mut folder = repo.settle_folder(&places)?;
     repo.settle_checkouts()?;
     repo.settle_worktrees()?;
+    refuse_layout(repo)?;
     let restored = restored_worktrees::restore(repo, config, state)?;
     if folder.note.is_none() && !restored.is_empty() {
         folder.note = Some(restored.join("; "));
     }
     Ok(folder)
+}
+
+/// Refuses a layout in which agents cannot work, before anything is given to one.
+fn refuse_layout(repo: &Repo) -> Result<(), DaemonError> {
+    let blocking = repo.layout_blockers()?;
+    if blocking.is_empty() {
+        return Ok(());
+    }
+    Err(DaemonError::Layout(blocking))
 }
 
 /// Processor cores that this process may use.

@@ -28,11 +28,22 @@ use crate::domain::ids::CheckpointName;
 use crate::domain::observation::Observation;
 use crate::domain::state::State;
 use crate::domain::warning::WarningKind;
+use crate::git::{GitError, Repo};
 use crate::view::{MergeDiff, TargetNow};
 
 /// How long a preview waits for landings, and is repeated because something landed meanwhile. A
 /// landing takes longer only if the disk is full or git hangs.
 const PATIENCE: Duration = Duration::from_secs(3);
+
+/// swarm's own hooks, and whether leftovers have to pass the repository's commit hooks.
+pub(in crate::daemon) fn hook_settings(
+    repo: &Repo,
+    config: &Config,
+    state: &State,
+) -> Result<(BTreeMap<HookName, HookSettings>, bool), GitError> {
+    let commit_hooks = preflight::leftovers_pass_hooks(config, repo)?;
+    Ok((hooks::settings(repo, config, state)?, commit_hooks))
+}
 
 /// Reloads the configuration, and answers questions about files and git.
 #[derive(Clone)]
@@ -143,7 +154,7 @@ impl Reloader {
         let mut settings = settings::settings(&config, &target)
             .map_err(|bad| DaemonError::AgentUnusable(bad.to_string()))?;
         let hash = config.hash();
-        settings.hooks = self.hooks(&config).await?;
+        (settings.hooks, settings.commit_hooks) = self.hooks(&config).await?;
         self.context.set_config(config);
         self.warn_of_webhook().await;
         let settings = Box::new(settings);
@@ -172,10 +183,10 @@ impl Reloader {
     async fn hooks(
         &self,
         config: &Config,
-    ) -> Result<BTreeMap<HookName, HookSettings>, DaemonError> {
+    ) -> Result<(BTreeMap<HookName, HookSettings>, bool), DaemonError> {
         let (context, config) = (Arc::clone(&self.context), config.clone());
         let state = self.handle.read(State::clone);
-        let found = spawn_blocking(move || hooks::settings(&context.repo, &config, &state)).await;
+        let found = spawn_blocking(move || hook_settings(&context.repo, &config, &state)).await;
         let found =
             found.map_err(|error| DaemonError::io("look at the hooks")(io::Error::other(error)))?;
         Ok(found?)

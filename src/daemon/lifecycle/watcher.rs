@@ -5,24 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
-use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
 use super::file_events::{self, Changed};
 use super::reload::{Reloader, reload};
 use super::shutdown::{Notes, RETRY_AFTER, ShutdownRequest, request_shutdown};
+use super::target_watch::TargetWatch;
 use crate::daemon::actor::handle::Handle;
-use crate::daemon::checks_probe;
-use crate::daemon::effects::failure::ours;
 use crate::daemon::effects::inbox::Inbox;
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::observation::Observation;
 use crate::domain::state::State;
 use crate::domain::warning::WarningKind;
 use crate::view::{self, Rest};
-
-/// How often the target is looked up while its check stands failed.
-const LOOK_UP_EVERY: Duration = Duration::from_secs(2);
 
 /// Files are read this long after the last change, so that they are complete by then.
 const SETTLE: Duration = Duration::from_millis(150);
@@ -37,13 +32,13 @@ pub(crate) struct Watcher {
     notes: Arc<Notes>,
     shutdown_requested: bool,
     retry_at: Option<Instant>,
-    /// When to look the target up, while its check stands failed.
-    look_up_at: Option<Instant>,
+    target: TargetWatch,
 }
 
 impl Watcher {
     pub(crate) fn new(reloader: Reloader, until_idle: bool, notes: Arc<Notes>) -> Self {
         let handle = reloader.handle.clone();
+        let target = TargetWatch::new(Arc::clone(&reloader.context), handle.clone());
         Self {
             before: handle.read(|state| state.seq),
             handle,
@@ -52,7 +47,7 @@ impl Watcher {
             notes,
             shutdown_requested: false,
             retry_at: None,
-            look_up_at: None,
+            target,
         }
     }
 
@@ -74,8 +69,7 @@ impl Watcher {
             self.end_when_idle().await;
             let settle_at = settled.as_ref().map(|(at, _)| *at);
             let retry_at = self.retry_at;
-            self.plan_look_up();
-            let look_up_at = self.look_up_at;
+            let look_at = self.target.due();
             tokio::select! {
                 Some(what) = changed.recv() => {
                     let (at, list) = settled.get_or_insert_with(|| (Instant::now(), Vec::new()));
@@ -94,54 +88,10 @@ impl Watcher {
                     self.on_changes(&list, &mut inbox).await;
                 }
                 () = sleep_until(retry_at) => self.retry_at = None,
-                () = sleep_until(look_up_at) => self.look_up_target().await,
+                () = sleep_until(look_at) => self.target.look().await,
                 alive = seq.changed() => if alive.is_err() { return },
             }
         }
-    }
-
-    fn plan_look_up(&mut self) {
-        let failed =
-            |state: &State| state.swarm.baseline.failed.is_some() || state.probe_alarms().is_some();
-        self.look_up_at = self.handle.read(failed).then(|| {
-            let next = Instant::now() + LOOK_UP_EVERY;
-            self.look_up_at.unwrap_or(next)
-        });
-    }
-
-    /// Nothing tells swarm when a person moves the target.
-    async fn look_up_target(&mut self) {
-        self.look_up_at = None;
-        self.look_for_accepted().await;
-        let target = |state: &State| Some(state.settings.as_ref()?.target.clone());
-        let Some(target) = self.handle.read(target) else {
-            return;
-        };
-        let context = Arc::clone(&self.reloader.context);
-        let found = spawn_blocking(move || context.repo.branch_commit(&target)).await;
-        match found {
-            Ok(Ok(Some(found))) => {
-                let commit = ours(found);
-                self.handle.observe(Observation::TargetAt { commit }).await;
-            }
-            Ok(Ok(None)) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "the target cannot be looked up"),
-            Err(error) => tracing::warn!(%error, "looking the target up crashed"),
-        }
-    }
-
-    /// A person may have accepted that a check is blind: the command writes a file.
-    async fn look_for_accepted(&self) {
-        if self.handle.read(|state| state.probe_alarms().is_none()) {
-            return;
-        }
-        let context = Arc::clone(&self.reloader.context);
-        let accepted = spawn_blocking(move || checks_probe::accepted(&context.paths)).await;
-        let commands = accepted.into_iter().flatten().map(|it| it.command);
-        let commands = commands.collect();
-        self.handle
-            .observe(Observation::BlindAccepted { commands })
-            .await;
     }
 
     /// Drops warnings about kept repositories and dropped changes that a person has deleted since.
@@ -178,7 +128,7 @@ impl Watcher {
     /// Requests a shutdown, once, when nothing is left that happens by itself.
     async fn end_when_idle(&mut self) {
         let is_requested = self.shutdown_requested || self.notes.is_requested();
-        if !self.until_idle || is_requested || self.retry_at.is_some() {
+        if !self.until_idle || is_requested || self.retry_at.is_some() || self.target.is_behind() {
             return;
         }
         let at_rest = self.handle.read(|state| {

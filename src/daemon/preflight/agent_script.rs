@@ -6,7 +6,7 @@
 
 use std::path::{Component, Path};
 
-use git2::Oid;
+use crate::git::Oid;
 
 use super::{Preflight, Seen, existing_target};
 use crate::agents::Profile;
@@ -62,6 +62,12 @@ impl<'a> TargetTree<'a> {
             copied: config.worktree.copy.clone(),
             has_setup: !config.worktree.setup.is_empty(),
         })
+    }
+
+    /// The content of a file in it; `None` if there is none, or git cannot be asked.
+    pub(super) fn content(&self, path: &str) -> Option<Vec<u8>> {
+        let blob = self.repo.blob_at(self.commit, path).ok()??;
+        self.repo.content(blob).ok()?
     }
 
     fn presence(&self, path: &str) -> Result<Presence, GitError> {
@@ -146,7 +152,7 @@ fn script<'w>(words: &[&'w str]) -> Option<&'w str> {
 }
 
 /// The path from the root of a worktree; `None` if it is absolute or leaves the worktree.
-fn inside(word: &str) -> Option<String> {
+pub(super) fn inside(word: &str) -> Option<String> {
     let mut parts = Vec::new();
     for part in Path::new(word).components() {
         match part {

@@ -1,6 +1,7 @@
 //! Checks of the agents' programs before any idea is given to them.
 //!
-//! `version` probes a program's version, `agent_script` finds scripts that worktrees lack,
+//! `version` probes a program's version, `commits` tries the identity and the signature of swarm's
+//! own commits, `agent_script` finds scripts that worktrees lack,
 //! `quality_commands` finds missing check programs, `budget` finds budgets without effect,
 //! `kept_variables` finds variables that point into the checkout, and `webhook` variables that are
 //! not set. Called by `swarm start`, `doctor` and `init`.
@@ -9,6 +10,7 @@
 
 mod agent_script;
 mod budget;
+mod commits;
 mod kept_variables;
 mod quality_commands;
 mod version;
@@ -33,12 +35,15 @@ use crate::agents::read_guard::GuardHook;
 use crate::agents::{self, AdapterKind, Profile};
 use crate::config::Config;
 use crate::git::Repo;
+use crate::plain_file::{self, ScriptFault};
 use crate::process::{self, ProcessError};
 
 pub use agent_script::TargetTree;
 pub use budget::{UncountedProfile, uncounted};
+pub(in crate::daemon) use commits::leftovers_pass_hooks;
+pub use commits::{CommitNote, commit_notes};
 pub use kept_variables::KeptFromWorktrees;
-pub use quality_commands::MissingProgram;
+pub use quality_commands::UnusableCommand;
 pub use webhook::{WEBHOOK_ADVICE, webhook_problem};
 
 /// The branch that work lands on: the configured one, or else the one that is checked out.
@@ -57,6 +62,19 @@ pub(in crate::daemon) fn existing_target(
     } else {
         Err(DaemonError::TargetMissing(target))
     }
+}
+
+/// The branch that work lands on, once it is certain that swarm can commit there.
+///
+/// # Errors
+/// As for [`existing_target`], and what keeps a commit from being made.
+pub(in crate::daemon) fn landing_target(
+    config: &Config,
+    repo: &Repo,
+) -> Result<String, DaemonError> {
+    let target = existing_target(config, repo)?;
+    commits::check_commits(config, repo)?;
+    Ok(target)
 }
 
 /// Checks that there is a branch to land work on.
@@ -253,7 +271,11 @@ impl Preflight<'_> {
                 .faults
                 .push(missing(&error, adapter.program_info(), profile)),
             Ok(path) => {
-                if let Some(about) = adapter.program_info() {
+                if let Some(ScriptFault { what, way_out }) =
+                    plain_file::script_fault(&path, &path.to_string_lossy())
+                {
+                    seen.fault(what, way_out);
+                } else if let Some(about) = adapter.program_info() {
                     let first = profile.command.get(1..).unwrap_or_default();
                     version::probe_version(about, &path, first, env, self.root, seen);
                 }

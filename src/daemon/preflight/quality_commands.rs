@@ -1,8 +1,9 @@
-//! Quality commands whose program is missing: agents would finish ideas that could never pass.
-//! Called by `preflight`'s users.
+//! Quality commands that cannot run: agents would finish ideas that could never pass. Called by
+//! `preflight`'s users.
 //!
 //! Invariant: only certain failures are reported. A command counts only if it fails whenever its
-//! first program, given by name, is missing; a path may point into the work itself.
+//! first program cannot be executed: one given by name that is missing, or a script of the project
+//! that the system cannot execute. A script that is missing may be made by the work itself.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -11,39 +12,40 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::Preflight;
+use super::agent_script::inside;
+use crate::plain_file::{self, ScriptFault};
 use crate::process::{self, Answer};
+
+/// What to do about a missing program.
+const ADVICE: &str = "install it, or change `qualityCommands` in .swarm/config.json";
 
 /// How long the shell may take to look up a builtin.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A quality command that cannot run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MissingProgram {
+pub struct UnusableCommand {
     /// The configured command.
     pub command: String,
-    /// Its program, which is not in `PATH`.
-    pub program: String,
+    /// Why its program cannot be executed.
+    pub why: String,
+    /// What to do about it.
+    pub advice: String,
 }
 
-impl fmt::Display for MissingProgram {
+impl fmt::Display for UnusableCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { command, program } = self;
+        let Self { command, why, .. } = self;
         write!(
             f,
-            "the quality command `{command}` cannot run here, so nothing can pass it: `{program}` \
-            is not in PATH"
+            "the quality command `{command}` cannot run here, so nothing can pass it: {why}"
         )
     }
 }
 
-impl MissingProgram {
-    /// What to do about it.
-    pub const ADVICE: &str = "install it, or change `qualityCommands` in .swarm/config.json";
-}
-
 impl Preflight<'_> {
-    /// The quality commands whose program is missing.
-    pub fn missing_programs(&self, commands: &[String]) -> Vec<MissingProgram> {
+    /// The quality commands that cannot run.
+    pub fn unusable_commands(&self, commands: &[String]) -> Vec<UnusableCommand> {
         let inherited = self.for_worktrees().environment;
         let path = inherited.get(OsStr::new("PATH"));
         let path = path.map(|path| path.to_string_lossy().into_owned());
@@ -51,14 +53,33 @@ impl Preflight<'_> {
             .map(|path| ("PATH".to_owned(), path))
             .into_iter()
             .collect();
-        let named = commands.iter().filter_map(|command| {
-            let program = deciding_program(command)?.to_owned();
-            Some((command.clone(), program))
+        let judged = commands.iter().filter_map(|command| {
+            let program = deciding_program(command)?;
+            let (why, advice) = if program.contains('/') {
+                let fault = self.fault_of_project_script(program)?;
+                (fault.what, format!("{}; then commit it", fault.way_out))
+            } else if self.is_missing(program, &env) {
+                (format!("`{program}` is not in PATH"), ADVICE.to_owned())
+            } else {
+                return None;
+            };
+            Some(UnusableCommand {
+                command: command.clone(),
+                why,
+                advice,
+            })
         });
-        named
-            .filter(|(_, program)| self.is_missing(program, &env))
-            .map(|(command, program)| MissingProgram { command, program })
-            .collect()
+        judged.collect()
+    }
+
+    /// The fault of a script of the project as the target has it; where that is unknown, as the
+    /// checkout has it.
+    fn fault_of_project_script(&self, program: &str) -> Option<ScriptFault> {
+        let path = inside(program)?;
+        match self.target {
+            Some(target) => plain_file::fault_of_script(&target.content(&path)?, &path),
+            None => plain_file::script_fault(&self.root.join(&path), &path),
+        }
     }
 
     fn is_missing(&self, program: &str, env: &BTreeMap<String, String>) -> bool {
@@ -72,12 +93,16 @@ impl Preflight<'_> {
     }
 }
 
-/// The program without which the whole line fails; `None` if there is no such program.
+/// The program, or the script of the project, without which the whole line fails; `None` if there
+/// is no such program.
 fn deciding_program(line: &str) -> Option<&str> {
     let all_must_pass = !line.replace("&&", "").contains(['|', '&', ';', '\n']);
     let word = line.split_ascii_whitespace().next()?;
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"_-+.".contains(&byte);
-    let named = word.bytes().all(is_name) && !word.starts_with(['-', '.']);
+    let name = word.strip_prefix("./").unwrap_or(word);
+    let named = name
+        .split('/')
+        .all(|part| !part.is_empty() && part.bytes().all(is_name) && !part.starts_with(['-', '.']));
     (all_must_pass && named).then_some(word)
 }
 
@@ -97,7 +122,10 @@ mod tests {
             ("nope; true", None),
             ("nope & true", None),
             ("A=1 nope", None),
-            ("./check", None),
+            ("./check", Some("./check")),
+            ("scripts/check.sh --all", Some("scripts/check.sh")),
+            ("/opt/check", None),
+            ("../check", None),
             (". ./env", None),
             ("! nope", None),
             ("\"nope\"", None),
@@ -121,8 +149,25 @@ mod tests {
             target: None,
         };
         let lines = ["cd src && true", "test -f x", "if true", "exit 3", "nope x"];
-        let found = preflight.missing_programs(&lines.map(str::to_owned));
-        let programs: Vec<&str> = found.iter().map(|one| &*one.program).collect();
-        assert_eq!(programs, ["nope"]);
+        let found = preflight.unusable_commands(&lines.map(str::to_owned));
+        let commands: Vec<&str> = found.iter().map(|one| &*one.command).collect();
+        assert_eq!(commands, ["nope x"]);
+    }
+
+    #[test]
+    fn a_script_with_crlf_line_ends_cannot_run() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::write(root.path().join("check.sh"), "#!/bin/sh\r\ntrue\r\n").unwrap();
+        let preflight = Preflight {
+            root: root.path(),
+            inherited: &Environment::new(),
+            pass: &[],
+            target: None,
+        };
+        let lines = ["./check.sh --all", "./absent.sh"].map(str::to_owned);
+        let found = preflight.unusable_commands(&lines);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].why.contains("CRLF"), "{}", found[0]);
+        assert!(found[0].advice.contains("sed -i"), "{}", found[0].advice);
     }
 }

@@ -1,7 +1,7 @@
 //! A repository with the directory of an iteration that is over, for tests of records.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use crate::domain::state::records::{GateResult, OwedRecord};
 use crate::domain::state::{Said, Task};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::{Bill, MicroUsd, Tokens, Usage};
-use crate::git::Repo;
+use crate::git::{Repo, run_as};
 use crate::journal::{Disk, Journal, JournalEvent};
 
 /// The model of the run.
@@ -33,17 +33,16 @@ impl Site {
     /// The iteration changed a file, deleted one and made one.
     pub(super) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let git = git2::Repository::init(dir.path()).unwrap();
-        let before = commit(&git, &[("a.txt", "one\n"), ("old.txt", "old\n")], None);
-        let files = [("a.txt", "two\n"), ("new/b.txt", "b\n")];
-        let after = commit(&git, &files, Some(before));
+        git(dir.path(), &["init", "--quiet", "--initial-branch=main"]);
+        let before = commit(dir.path(), &[("a.txt", "one\n"), ("old.txt", "old\n")]);
+        let after = commit(dir.path(), &[("a.txt", "two\n"), ("new/b.txt", "b\n")]);
         let paths = Paths::new(dir.path());
         fs::create_dir_all(&paths.state).unwrap();
         let site = Self {
             repo: Repo::open(dir.path()).unwrap(),
             run: "r0001-ed-001-i1".parse().unwrap(),
-            before: before.to_string(),
-            after: after.to_string(),
+            before,
+            after,
             paths,
             _dir: dir,
         };
@@ -64,11 +63,8 @@ impl Site {
 
     /// Two more commits on the branch.
     pub(super) fn commit_between(&self) -> Middle {
-        let git = git2::Repository::open(&self.paths.root).unwrap();
-        let last = git.head().unwrap().peel_to_commit().unwrap().id();
-        let inner = commit(&git, &[("c.txt", "1\n")], Some(last));
-        let tip = commit(&git, &[("c.txt", "2\n")], Some(inner));
-        let (inner, tip) = (inner.to_string(), tip.to_string());
+        let inner = commit(&self.paths.root, &[("c.txt", "1\n")]);
+        let tip = commit(&self.paths.root, &[("c.txt", "2\n")]);
         Middle { inner, tip }
     }
 
@@ -171,33 +167,25 @@ fn output() -> [Value; 5] {
     ]
 }
 
-fn commit(git: &git2::Repository, files: &[(&str, &str)], parent: Option<git2::Oid>) -> git2::Oid {
-    let mut index = git2::Index::new().unwrap();
-    git.set_index(&mut index).unwrap();
+fn git(root: &Path, words: &[&str]) -> String {
+    run_as("t", Some(1_767_225_600), root, words).unwrap()
+}
+
+/// Commits exactly these files, without touching the checkout; returns the commit.
+fn commit(root: &Path, files: &[(&str, &str)]) -> String {
+    git(root, &["read-tree", "--empty"]);
     for (path, content) in files {
-        let entry = git2::IndexEntry {
-            ctime: git2::IndexTime::new(0, 0),
-            mtime: git2::IndexTime::new(0, 0),
-            dev: 0,
-            ino: 0,
-            mode: 0o100_644,
-            uid: 0,
-            gid: 0,
-            file_size: 0,
-            id: git.blob(content.as_bytes()).unwrap(),
-            flags: 0,
-            flags_extended: 0,
-            path: (*path).into(),
-        };
-        index.add(&entry).unwrap();
+        let draft = root.join(".git/content");
+        fs::write(&draft, content).unwrap();
+        let blob = git(root, &["hash-object", "-w", ".git/content"]);
+        let entry = format!("100644,{blob},{path}");
+        git(root, &["update-index", "--add", "--cacheinfo", &entry]);
     }
-    let tree = git.find_tree(index.write_tree_to(git).unwrap()).unwrap();
-    let at = git2::Time::new(1_767_225_600, 0);
-    let who = git2::Signature::new("t", "t@localhost", &at).unwrap();
-    let parent = parent.map(|id| git.find_commit(id).unwrap());
-    let parents: Vec<&git2::Commit<'_>> = parent.iter().collect();
-    git.commit(Some("HEAD"), &who, &who, "work", &tree, &parents)
-        .unwrap()
+    git(
+        root,
+        &["commit", "--quiet", "--no-verify", "--message=work"],
+    );
+    git(root, &["rev-parse", "HEAD"])
 }
 
 /// What the state knows of the iteration.

@@ -80,6 +80,7 @@ pub(super) fn idea(listed: &Listed, now: Timestamp) -> Idea {
         kept: None,
         imported: None,
         commit: listed.commit.clone(),
+        landed_since: None,
         last_error: listed.last_error.as_deref().map(Into::into),
         used: Spent::default(),
         used_before: Spent::default(),

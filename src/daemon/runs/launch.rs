@@ -17,7 +17,7 @@ use super::slot::add_slot;
 use crate::agents::environment::WorkVariables;
 use crate::crash;
 use crate::daemon::actor::handle::Handle;
-use crate::daemon::effects::attempt::restore_worktree;
+use crate::daemon::effects::attempt::{leftovers, restore_worktree};
 use crate::daemon::effects::context::DriverContext;
 use crate::daemon::hooks;
 use crate::domain::effect::{Purpose, SetupTree, TargetTree};
@@ -105,6 +105,7 @@ pub(crate) fn specify(
             profile,
         } => agent_run(context, handle, run, agent, *iteration, profile),
         Purpose::Gate { agent, command, .. } => gate(context, handle, run, agent, command),
+        Purpose::CommitHooks { agent } => commit_hooks(context, handle, run, agent),
         Purpose::Verify { idea, command, .. } => verify(context, run, idea, command),
         Purpose::Baseline { command, tree, .. } => baseline(context, run, command, *tree),
         Purpose::Canary { .. } => probe::prepare(context, run),
@@ -139,6 +140,38 @@ fn gate(
     let work = attempt_variables(context, run, agent, &attempt);
     let cwd = context.paths.worktree(&attempt.worktree);
     Ok((check(context, run, command, cwd, &work)?, vec![]))
+}
+
+/// Runs the hooks as `git commit --all` would, on an index of their own. A hook that mends files
+/// and fails, as formatters do, gets one more try.
+const COMMIT_HOOKS: &str = r#"set -eu
+index=$(git rev-parse --path-format=absolute --git-path index)
+GIT_INDEX_FILE=$(git rev-parse --path-format=absolute --git-path swarm-hooks-index)
+message=$(git rev-parse --path-format=absolute --git-path SWARM_COMMIT_MSG)
+cp "$index" "$GIT_INDEX_FILE"
+export GIT_INDEX_FILE
+git add --all
+if ! git hook run --ignore-missing pre-commit; then
+  ! git diff --quiet || exit 1
+  git add --all
+  git hook run --ignore-missing pre-commit
+fi
+printf '%s\n' "$SWARM_COMMIT_MESSAGE" >"$message"
+git hook run --ignore-missing commit-msg -- "$message"
+"#;
+
+fn commit_hooks(
+    context: &DriverContext,
+    handle: &Handle,
+    run: &RunId,
+    agent: &AgentId,
+) -> Result<Prepared, Failure> {
+    let (mut spec, files) = gate(context, handle, run, agent, COMMIT_HOOKS)?;
+    let idea = handle.read(|state| state.agents.get(agent).map(|attempt| attempt.idea.clone()));
+    let message = leftovers(&idea.ok_or_else(|| ended(agent))?);
+    let message = message.trim_end().to_owned();
+    spec.env.insert("SWARM_COMMIT_MESSAGE".to_owned(), message);
+    Ok((spec, files))
 }
 
 fn verify(

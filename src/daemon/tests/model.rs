@@ -279,7 +279,9 @@ impl Model {
         let of = |agent: &AgentId| Some(self.state.agents.get(agent)?.idea.clone());
         match effect {
             Effect::Run(effect::Run { purpose, .. }) => match purpose {
-                Purpose::Iteration { agent, .. } | Purpose::Gate { agent, .. } => of(agent),
+                Purpose::Iteration { agent, .. }
+                | Purpose::Gate { agent, .. }
+                | Purpose::CommitHooks { agent } => of(agent),
                 Purpose::Verify { idea, .. } => Some(idea.clone()),
                 Purpose::Baseline { .. }
                 | Purpose::Canary { .. }

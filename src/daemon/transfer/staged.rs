@@ -92,7 +92,8 @@ impl StagedSwarm {
             ObjectFormat::Sha256 => 64,
         };
         let roots: Vec<&String> = git.roots.iter().collect();
-        if roots.iter().any(|root| root.len() != format) || format != 40 {
+        let own = if repo.is_sha256()? { 64 } else { 40 };
+        if roots.iter().any(|root| root.len() != format) || format != own {
             return Err(refused(
                 "its git objects are named by another hash than this repository's",
                 "import it in a clone of the repository that it is from",

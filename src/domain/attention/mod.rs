@@ -15,6 +15,7 @@ use super::lifecycle::{AttemptPhase, MergePhase};
 use super::settings::Settings;
 use super::state::baseline::BaselineFailure;
 use super::state::provider::Hold;
+use super::state::worktrees::WorktreesHold;
 use super::state::{Attempt, Idea, IdeaStatus, MergeEntry, Said, State, Task, Waits};
 
 pub use words::{baseline_failure, baseline_output, names, worktree_path};
@@ -46,7 +47,7 @@ pub enum NoticeKind {
     Blocked,
     /// An idea failed, or used up its iterations or its time.
     Failed,
-    /// The target branch was force-pushed, or does not pass its own checks.
+    /// The rewritten target lacks landed work, or the target does not pass its own checks.
     Target,
     /// An account cannot be used.
     Account,
@@ -107,7 +108,7 @@ impl NoticeKind {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "kebab-case")]
 pub enum NeedKey {
-    /// The target was force-pushed to this commit.
+    /// Landed work is missing since the target was rewritten to this commit.
     Rewritten {
         /// New commit of the target.
         to: Oid,
@@ -131,6 +132,8 @@ pub enum NeedKey {
         /// The account's name.
         account: String,
     },
+    /// Git cannot write the files of a worktree.
+    Worktrees,
     /// The program of this profile cannot begin.
     Profile {
         /// The profile.
@@ -197,6 +200,7 @@ enum What<'a> {
     Paused(&'a str),
     Baseline(&'a BaselineFailure),
     Blind(&'a ProbeAlarm),
+    Worktrees(&'a WorktreesHold),
     Account(&'a str, &'a Hold),
     Profile(&'a ProfileName, &'a Hold),
     Conflict(&'a MergeEntry),
@@ -221,6 +225,7 @@ pub fn needs(state: &State) -> Vec<Need<'_>> {
         .into_iter()
         .flatten()
         .chain(alarms.map(What::Blind))
+        .chain(worktrees_held(state))
         .chain(held.map(|(account, hold)| What::Account(account, hold)))
         .chain(cannot_begin.map(|(profile, hold)| What::Profile(profile, hold)))
         .chain(state.queue.iter().filter_map(|it| waiting_merge(state, it)))
@@ -240,7 +245,7 @@ impl<'a> Need<'a> {
     pub fn kind(&self) -> NoticeKind {
         match self.what {
             What::Baseline(failed) if failed.environment => NoticeKind::Environment,
-            What::Blind(_) => NoticeKind::Environment,
+            What::Blind(_) | What::Worktrees(_) => NoticeKind::Environment,
             What::Rewritten(..) | What::Baseline(_) => NoticeKind::Target,
             What::Paused(_) => NoticeKind::Paused,
             What::Account(..) | What::Profile(..) => NoticeKind::Account,
@@ -262,6 +267,7 @@ impl<'a> Need<'a> {
             | What::Paused(_)
             | What::Baseline(_)
             | What::Blind(_)
+            | What::Worktrees(_)
             | What::Account(..)
             | What::Profile(..) => None,
             What::Conflict(entry) | What::Review(entry) | What::Waiting(entry, _) => {
@@ -280,6 +286,7 @@ impl<'a> Need<'a> {
             | What::Paused(_)
             | What::Baseline(_)
             | What::Blind(_)
+            | What::Worktrees(_)
             | What::Account(..)
             | What::Profile(..)
             | What::Conflict(_)
@@ -303,6 +310,7 @@ impl<'a> Need<'a> {
             What::Blind(alarm) => NeedKey::Blind {
                 command: alarm.command.clone(),
             },
+            What::Worktrees(_) => NeedKey::Worktrees,
             What::Account(account, _) => NeedKey::Account {
                 account: account.to_owned(),
             },
@@ -365,6 +373,7 @@ pub fn is_undecided(state: &State, key: &NeedKey) -> bool {
         }
         NeedKey::Rewritten { .. }
         | NeedKey::Paused
+        | NeedKey::Worktrees
         | NeedKey::Conflict { .. }
         | NeedKey::Review { .. }
         | NeedKey::Question { .. }
@@ -403,6 +412,11 @@ fn paused(state: &State) -> Option<What<'_>> {
 /// Ideas or merges wait, because the target fails its own checks.
 fn red_baseline(state: &State) -> Option<What<'_>> {
     state.red_baseline().map(What::Baseline)
+}
+
+fn worktrees_held(state: &State) -> Option<What<'_>> {
+    let held = state.swarm.worktrees_held.as_ref();
+    held.filter(|held| held.needs_person()).map(What::Worktrees)
 }
 
 fn waiting_merge<'a>(state: &State, entry: &'a MergeEntry) -> Option<What<'a>> {

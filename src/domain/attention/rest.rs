@@ -7,6 +7,7 @@ use crate::domain::ids::ProfileName;
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::scheduling;
 use crate::domain::settings::Settings;
+use crate::domain::state::worktrees::WorktreesHold;
 use crate::domain::state::{MergeEntry, State};
 
 /// Whether anything can still happen without a person.
@@ -71,8 +72,9 @@ pub fn ideas_left(state: &State) -> Rest {
         state.swarm.phase,
         SwarmPhase::Running | SwarmPhase::Recovering
     );
-    let mut left = false;
-    let red = is_target_red(state);
+    // Landed work is missing.
+    let mut left = state.swarm.rewritten.is_some();
+    let (red, held) = (is_target_red(state), are_worktrees_held(state));
     for attempt in state.agents.values() {
         match attempt.phase {
             // Its entry in the merge queue decides.
@@ -93,6 +95,7 @@ pub fn ideas_left(state: &State) -> Rest {
             AttemptPhase::Gating if (red || !running) && state.waits_for_target(attempt) => {
                 left = true;
             }
+            AttemptPhase::Gating if held && state.waits_to_be_sealed(attempt) => left = true,
             AttemptPhase::Queued
             | AttemptPhase::Preparing
             | AttemptPhase::Starting
@@ -112,7 +115,7 @@ pub fn ideas_left(state: &State) -> Rest {
         left = true;
     }
     let red = red && state.awaits_baseline();
-    let blind = state.blind_checks().is_some();
+    let blind = state.blind_checks().is_some() || held;
     for (_, idea) in state.ideas.open() {
         if !scheduling::is_ready(state, idea) {
             continue;
@@ -123,6 +126,12 @@ pub fn ideas_left(state: &State) -> Rest {
         left = true;
     }
     if left { Rest::NeedsPerson } else { Rest::Idle }
+}
+
+/// Whether no worktree can be made, which hardly ends without a person.
+fn are_worktrees_held(state: &State) -> bool {
+    let held = state.swarm.worktrees_held.as_ref();
+    held.is_some_and(WorktreesHold::waits_for_person)
 }
 
 /// Whether work waits for somebody to mend the target. What is broken outside the repository may
@@ -144,7 +153,7 @@ fn is_held_for_person<'a>(
 /// Whether the whole merge queue waits for a person.
 fn blocks_queue(state: &State) -> bool {
     let verifies = state.settings.as_deref().is_some_and(|all| all.verify);
-    state.swarm.rewritten.is_some() || (verifies && state.is_gate_broken())
+    verifies && state.is_gate_broken()
 }
 
 /// Whether an entry of the merge queue cannot continue without a person. The ideas that it waits

@@ -3,12 +3,16 @@
 use std::fmt;
 
 use super::{Need, What, resolver_question};
+use crate::domain::event::TargetRewritten;
 use crate::domain::hook::approval_wanted;
 use crate::domain::ids::IdeaId;
 use crate::domain::settings::Settings;
 use crate::domain::state::baseline::BaselineFailure;
 use crate::domain::state::provider::{Hold, HoldKind};
 use crate::domain::state::{Idea, MergeEntry, State};
+
+/// Ideas whose missing work is brought back by a command of their own.
+const MOST_BROUGHT_BACK: usize = 4;
 
 /// Path of a worktree of this name; its name alone before a daemon has said where they lie.
 pub fn worktree_path(state: &State, name: &str) -> String {
@@ -69,17 +73,14 @@ impl Need<'_> {
     pub fn message(&self) -> String {
         match self.what {
             What::Rewritten(rewritten, branch) => {
-                let lost = match rewritten.dropped.len() {
-                    0 => String::new(),
-                    _ => format!(" (with landed ideas: {})", names(&rewritten.dropped)),
-                };
-                let from = &rewritten.from;
+                let (from, to) = (&rewritten.from, &rewritten.to);
                 format!(
-                    "{branch} was force-pushed from {from:.10} to {:.10}. The dropped \
-                    commits{lost} are kept as refs/swarm/rescue/dropped-{branch}-{from:.10}. \
-                    Choose what happens to waiting work: rebase it onto the new history, ignore \
-                    the force-push and merge it as it is, or cancel it",
-                    rewritten.to
+                    "the history of {branch} was rewritten from {from:.10} to {to:.10}, and the \
+                    work of {} is missing there. Its commits are kept as \
+                    refs/swarm/rescue/dropped-{branch}-{from:.10}; everything else continues. \
+                    Bring the work back, which swarm notices, or choose: redo the ideas, ignore it \
+                    (they stay done), or cancel them",
+                    names(&rewritten.dropped)
                 )
             }
             What::Paused(reason) if reason.starts_with("paused") => reason.to_owned(),
@@ -89,6 +90,11 @@ impl Need<'_> {
                 let message = &alarm.message;
                 format!("{message}. Until that is mended, no idea begins and nothing lands")
             }
+            What::Worktrees(held) => format!(
+                "no worktree can be made: {}. No idea is charged, agents that have a worktree \
+                continue, and swarm tries again by itself",
+                held.message
+            ),
             What::Account(account, hold) => account_held(account, hold),
             What::Profile(profile, hold) => format!(
                 "the program of profile {profile} cannot begin: {}. swarm tries again by itself, \
@@ -123,11 +129,13 @@ impl Need<'_> {
     /// The commands to type in the repository's root.
     pub fn commands(&self) -> Vec<String> {
         match self.what {
-            What::Rewritten(..) => ["rebase", "ignore", "cancel"]
-                .map(|choice| format!("swarm merge target {choice}"))
-                .to_vec(),
+            What::Rewritten(rewritten, _) => {
+                let choices = ["redo", "ignore", "cancel"];
+                let choices = choices.map(|choice| format!("swarm merge target {choice}"));
+                bring_back(self.state, rewritten).chain(choices).collect()
+            }
             What::Paused(_) | What::Account(..) => vec!["swarm resume".into()],
-            What::Profile(..) => vec![
+            What::Profile(..) | What::Worktrees(_) => vec![
                 "swarm doctor".into(),
                 "swarm resume   # after the fix: tries again at once".into(),
             ],
@@ -257,6 +265,25 @@ fn conflict_commands(state: &State, entry: &MergeEntry) -> Vec<String> {
         ]
     });
     answer.into_iter().flatten().chain(by_hand).collect()
+}
+
+/// The commands that bring missing work back, in a checkout of the target.
+fn bring_back<'a>(
+    state: &'a State,
+    rewritten: &'a TargetRewritten,
+) -> impl Iterator<Item = String> + 'a {
+    let lost = rewritten.dropped.iter().take(MOST_BROUGHT_BACK);
+    lost.filter_map(|id| {
+        let idea = state.ideas.get(id)?;
+        let commit = idea.commit.as_ref()?;
+        let what = match &idea.landed_since {
+            Some(since) => format!("{since:.10}..{commit:.10}"),
+            None => format!("-m 1 {commit:.10}"),
+        };
+        Some(format!(
+            "git cherry-pick {what}   # {id}, where the target is checked out"
+        ))
+    })
 }
 
 fn error_of(idea: &Idea) -> &str {

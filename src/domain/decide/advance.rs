@@ -23,7 +23,7 @@ use crate::domain::ids::{AgentId, RunId};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase, SwarmInput, SwarmPhase};
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::settings::{Mode, Settings};
-use crate::domain::state::{Attempt, AttemptEnd, Ending, IdeaStatus, State, Task};
+use crate::domain::state::{Attempt, AttemptEnd, Ending, IdeaStatus, SealState, State, Task};
 use crate::domain::time::Timestamp;
 
 /// Time between asking a run to stop and killing it, while draining.
@@ -114,6 +114,7 @@ pub fn next_deadline(state: &State, now: Timestamp) -> Option<Timestamp> {
     });
     attempts
         .chain(state.swarm.held_until)
+        .chain(state.swarm.worktrees_held.as_ref().map(|it| it.until))
         .chain(entries)
         .chain(ideas)
         .chain(drain)
@@ -182,14 +183,16 @@ fn change_phase(plan: &mut Plan<'_>, settings: &Settings) {
     debug_assert!(moved.is_ok());
 }
 
-/// Whether no attempt is live, but for those that wait for a command or for the target.
+/// Whether no attempt is live, but for those that wait for a command, the target or a filter.
 fn is_at_rest(state: &State) -> bool {
     let mut live = state
         .agents
         .iter()
         .filter(|(_, attempt)| attempt.phase.is_live());
     live.all(|(agent, attempt)| {
-        (state.waits_for_command(attempt) || state.waits_for_target(attempt))
+        (state.waits_for_command(attempt)
+            || state.waits_for_target(attempt)
+            || state.waits_to_be_sealed(attempt))
             && !state.is_under_way(agent, &attempt.idea)
     })
 }
@@ -401,8 +404,11 @@ fn gate(plan: &mut Plan<'_>, settings: &Settings) {
         if !gating || state.is_under_way(agent, &attempt.idea) {
             continue;
         }
-        if !attempt.sealed {
-            request_seal(plan, agent, attempt, settings);
+        if !attempt.is_sealed() {
+            let held = state.waits_to_be_sealed(attempt) && state.holds_worktrees(plan.now);
+            if !held {
+                request_seal(plan, agent, attempt, settings);
+            }
         } else if may_merge(state) {
             next_gate(plan, agent, attempt, settings);
             // The next one has to see it, because so many may run at once.
@@ -428,6 +434,7 @@ fn request_seal(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, setting
         branch: attempt.branch.clone(),
         worktree: attempt.worktree.clone(),
         commit: settings.auto_commit,
+        hooks: settings.commit_hooks && attempt.seal == SealState::Open,
         at: plan.now,
     });
 }

@@ -8,12 +8,12 @@
 //! `advance` calls [`check`], [`control`] and [`may_begin`]; claiming asks the state.
 
 use super::attempt::claim;
-use super::attempt::iterations::may_start;
+use super::attempt::iterations::{may_check_out, may_start};
 use super::attempt::run_end::{failure_of, is_stopped, killed_too_often, run_ended};
 use super::blame;
 use super::decision::{End, Plan, shorten};
 use super::environment_faults::broken_commands::{CheckCommand, CommandKind};
-use super::environment_faults::{canary, hold_for, nobodys_fault};
+use super::environment_faults::{canary, hold_for, nobodys_fault, worktrees};
 use super::merge::queue;
 use super::setup;
 use crate::domain::effect::{self, Effect, Purpose, TargetTree};
@@ -58,7 +58,7 @@ pub(super) fn check(plan: &mut Plan<'_>, settings: &Settings) {
         Some(check) => run_next(plan, check, settings),
         None => {
             let free = tree == TargetTree::Verify && !queue::is_busy(state);
-            if wanted && is_due(plan) && free {
+            if wanted && may_check_out(plan) && is_due(plan) && free {
                 begin(plan, settings, tree);
             }
             if plan.events.is_empty() && canary::is_wanted(plan) {
@@ -78,7 +78,7 @@ pub(super) fn control(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
     let tree = state.next_target_tree();
     let idle = state.swarm.baseline.checking.is_none() && !state.is_pending(Effect::is_baseline);
-    let wanted = settings.checks_baseline() && may_start(plan) && is_due(plan);
+    let wanted = settings.checks_baseline() && may_check_out(plan) && is_due(plan);
     if tree == TargetTree::Control && idle && wanted && state.has_room_for_control() {
         begin(plan, settings, tree);
     }
@@ -181,6 +181,7 @@ pub(super) fn ready(
             setup,
             probe,
         }) => {
+            worktrees::free(plan);
             let tree = effect.tree;
             let setup = setup::prepared(plan, tree.name(), warm, &setup);
             return plan.emit(event::BaselineReady {

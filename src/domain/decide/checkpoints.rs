@@ -177,7 +177,6 @@ fn is_due_before_autopilot(state: &State, settings: &Settings) -> bool {
         && !state.swarm.autopilot_checkpoint
         && state.mode() == Mode::Autopilot
         && state.swarm.phase == SwarmPhase::Running
-        && state.swarm.rewritten.is_none()
 }
 
 /// Whether nothing may start until that checkpoint is made or has failed.

@@ -212,6 +212,12 @@ pub fn observation(state: &State, seen: &Observation, now: Timestamp) -> Vec<Eve
         Observation::UsageSeen { run, usage } => budget::seen(&mut plan, run, usage),
         Observation::EffectDone { effect, outcome } => effect_done(&mut plan, *effect, outcome),
         Observation::TargetAt { commit } => baseline::target_at(&mut plan, commit),
+        Observation::TargetRewritten { from, rewrite } => {
+            merge::outcomes::target_seen_rewritten(&mut plan, from, rewrite);
+        }
+        Observation::LandingsFound { at, found } => {
+            merge::outcomes::found_again(&mut plan, at, found);
+        }
         Observation::BlindAccepted { commands } => canary::accepted(&mut plan, commands),
         Observation::ClockWentBack { by_ms } => plan.emit(ClockWentBack { by_ms: *by_ms }),
         Observation::MachineSlept { seconds } => plan.emit(MachineSlept { seconds: *seconds }),
@@ -320,6 +326,9 @@ fn run_over(plan: &mut Plan<'_>, effect: &effect::Run, outcome: Result<RunEnd, F
         } => {
             let command = CheckCommand::quality(*index, command);
             attempt::gate::gate_over(plan, agent, run, command, &outcome);
+        }
+        Purpose::CommitHooks { agent } => {
+            attempt::commit_hooks::over(plan, agent, run, &outcome);
         }
         Purpose::Verify {
             idea,

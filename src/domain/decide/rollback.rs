@@ -24,6 +24,7 @@ use crate::domain::settings::Settings;
 use crate::domain::state::checkpoint::{Reason, Rollback, RollbackStep};
 use crate::domain::state::undo::Action;
 use crate::domain::state::{Attempt, Ending};
+use crate::domain::warning::WarningKind;
 
 /// Most lines of a reason that are kept.
 const LINES: usize = 5;
@@ -135,7 +136,7 @@ pub(super) fn checked(
             }
             step_to(plan, RollbackStep::Stopping);
         }
-        Ok(CheckRollbackOutcome::CheckoutBlocked(CheckoutBlocked { reason, files })) => {
+        Ok(CheckRollbackOutcome::CheckoutBlocked(CheckoutBlocked { reason, files, .. })) => {
             abandon(plan, &reason, &files);
         }
         Err(failure) => abandon(plan, &failure.message, &[]),
@@ -224,11 +225,12 @@ pub(super) fn moved(
     }
     match outcome {
         Ok(MoveTargetOutcome::Moved) => {
-            plan.emit(TargetSeen {
-                branch: effect.target.clone(),
-                commit: rollback.commit.clone(),
-            });
-            step_to(plan, RollbackStep::Restoring);
+            plan.clear_warning(WarningKind::Submodules.only());
+            target_is_back(plan, effect, rollback);
+        }
+        Ok(MoveTargetOutcome::MovedBehind { submodules }) => {
+            plan.warn(WarningKind::Submodules.only(), &submodules);
+            target_is_back(plan, effect, rollback);
         }
         Ok(MoveTargetOutcome::TargetMoved { found }) => {
             let why = format!(
@@ -237,11 +239,19 @@ pub(super) fn moved(
             );
             abandon(plan, &why, &[]);
         }
-        Ok(MoveTargetOutcome::CheckoutBlocked(CheckoutBlocked { reason, files })) => {
+        Ok(MoveTargetOutcome::CheckoutBlocked(CheckoutBlocked { reason, files, .. })) => {
             abandon(plan, &reason, &files);
         }
         Err(failure) => abandon(plan, &failure.message, &[]),
     }
+}
+
+fn target_is_back(plan: &mut Plan<'_>, effect: &effect::MoveTarget, rollback: &Rollback) {
+    plan.emit(TargetSeen {
+        branch: effect.target.clone(),
+        commit: rollback.commit.clone(),
+    });
+    step_to(plan, RollbackStep::Restoring);
 }
 
 fn restore(plan: &mut Plan<'_>, rollback: &Rollback) {

@@ -9,7 +9,7 @@ use super::blame;
 use super::budget::unpriced;
 use super::checkpoints::rolling_back;
 use super::decision::{Plan, shorten};
-use super::environment_faults::broken_commands;
+use super::environment_faults::{broken_commands, worktrees};
 use super::merge::commands;
 use super::setup;
 use crate::domain::event::{DaemonStarted, ModeSet, PauseLifted, PauseSet, SettingsLoaded};
@@ -43,6 +43,7 @@ pub(super) fn started(
             HoldKind::Login | HoldKind::Credit | HoldKind::Profile
         )
     });
+    worktrees::free(plan);
     commands::look_again(plan);
     baseline::check_again(plan);
     blame::forget_held_ports(plan);
@@ -136,6 +137,7 @@ pub(super) fn resume(plan: &mut Plan<'_>) -> Result<(), Rejection> {
     plan.move_swarm(SwarmInput::Resume, None, None)
         .map_err(|refused| later(plan, "resume", refused))?;
     provider::free(plan, |_| true);
+    worktrees::free(plan);
     baseline::check_again(plan);
     if plan.state.swarm.paused {
         setup::start_over(plan);
@@ -152,6 +154,7 @@ pub(super) fn load(plan: &mut Plan<'_>, hash: &str, settings: &Settings) {
         // What makes them collide may have been in the configuration.
         plan.clear_warning(WarningKind::Collision.only());
         provider::free(plan, |hold| hold.kind == HoldKind::Profile);
+        worktrees::free(plan);
         plan.emit(SettingsLoaded {
             hash: hash.to_owned(),
             settings: Box::new(settings.clone()),

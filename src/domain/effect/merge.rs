@@ -25,10 +25,10 @@ pub struct BuildMerge {
     /// Branch to merge into.
     pub target: String,
     /// Last known commit of the target; if it is no longer in the history, the target was
-    /// force-pushed.
+    /// rewritten.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub known_target: Option<Oid>,
-    /// After a force-push: replay the branch's own commits onto the new target first.
+    /// After a rewrite or a rollback: replay the branch's own commits onto the new target first.
     pub rebase: bool,
     /// First line of the idea, for the commit message.
     pub title: String,

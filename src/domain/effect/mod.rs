@@ -117,6 +117,7 @@ impl Effect {
                 },
                 Purpose::Iteration { .. }
                 | Purpose::Gate { .. }
+                | Purpose::CommitHooks { .. }
                 | Purpose::Synthesis { .. }
                 | Purpose::Replay { .. } => false,
             },
@@ -245,7 +246,9 @@ impl Effect {
             Self::SaveWork(it) => it.agent == *of,
             Self::LendWorktree(it) => it.agent == *of,
             Self::Run(run) => match &run.purpose {
-                Purpose::Iteration { agent, .. } | Purpose::Gate { agent, .. } => agent == of,
+                Purpose::Iteration { agent, .. }
+                | Purpose::Gate { agent, .. }
+                | Purpose::CommitHooks { agent } => agent == of,
                 Purpose::Verify { idea, .. } => idea == at,
                 Purpose::Baseline { .. }
                 | Purpose::Canary { .. }
@@ -330,6 +333,11 @@ pub enum Purpose {
         index: usize,
         /// The command.
         command: String,
+    },
+    /// The repository's commit hooks, on what an agent left uncommitted in its worktree.
+    CommitHooks {
+        /// The agent.
+        agent: AgentId,
     },
     /// A quality command on the merged tree.
     Verify {

@@ -52,6 +52,9 @@ pub struct Seal {
     pub base: Oid,
     /// Whether to commit leftovers.
     pub commit: bool,
+    /// Whether the commit hooks have to pass before leftovers are committed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hooks: bool,
     /// Date of the commit, fixed so that a repeated effect gives the same object.
     pub at: Timestamp,
 }

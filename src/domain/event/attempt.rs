@@ -74,6 +74,19 @@ pub struct GateStarted {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+pub struct CommitHooksStarted {
+    pub agent: AgentId,
+    pub run: RunId,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CommitHooksPassed {
+    pub agent: AgentId,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct RunStarted {
     pub run: RunId,
     /// Process id of the child, for people.

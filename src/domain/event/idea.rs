@@ -73,3 +73,14 @@ pub struct IdeaLanded {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub checked: bool,
 }
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LandingFound {
+    pub id: IdeaId,
+    /// The commit with which all of its work is on the target.
+    pub commit: Oid,
+    /// The commit before the first one of its work; without it, `commit` is a merge.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Oid>,
+}

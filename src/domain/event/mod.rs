@@ -78,11 +78,18 @@ pub enum Event {
     MachineSlept(MachineSlept),
     /// The disk is full; nothing starts until the given time.
     RoomAwaited(RoomAwaited),
+    /// Git cannot write the files of a worktree; no new one is made until the given time.
+    WorktreesHeld(WorktreesHeld),
+    /// Worktrees can be made again, or somebody may have mended the cause.
+    WorktreesFreed(WorktreesFreed),
     /// The target was seen at a commit.
     TargetSeen(TargetSeen),
-    /// The target no longer contains the commit at which it was last seen.
+    /// The target no longer contains the commit at which it was last seen, and is adopted as it is
+    /// now.
     TargetRewritten(TargetRewritten),
-    /// A person chose what to do about the rewritten target.
+    /// The work of a landed idea is on the rewritten target as another commit.
+    LandingFound(LandingFound),
+    /// A person chose what happens to the ideas whose work the rewritten target lacks.
     TargetSettled(TargetSettled),
 
     /// The untouched target was checked out, to be checked before work begins. A commit that passed
@@ -147,6 +154,10 @@ pub enum Event {
     IterationStarted(IterationStarted),
     /// A quality command started in the attempt's worktree.
     GateStarted(GateStarted),
+    /// The repository's commit hooks started on what an agent left uncommitted.
+    CommitHooksStarted(CommitHooksStarted),
+    /// The commit hooks let it pass, so it is committed.
+    CommitHooksPassed(CommitHooksPassed),
     /// The child process of a run started.
     RunStarted(RunStarted),
     /// A run ended.

@@ -11,6 +11,7 @@ use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::observation::Host;
 use crate::domain::settings::{Mode, Settings};
 use crate::domain::state::Counters;
+use crate::domain::state::worktrees::WorktreesHold;
 use crate::domain::time::Timestamp;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,6 +101,16 @@ pub struct RoomAwaited {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+pub struct WorktreesHeld {
+    /// Why, and for how long.
+    pub hold: WorktreesHold,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorktreesFreed {}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct TargetSeen {
     pub branch: String,
     pub commit: Oid,
@@ -109,8 +120,9 @@ pub struct TargetSeen {
 #[serde(rename_all = "camelCase")]
 pub struct TargetRewritten {
     pub from: Oid,
+    /// Commit of the target now.
     pub to: Oid,
-    /// Ideas that had landed and that the target no longer contains.
+    /// Ideas that had landed and whose work the target no longer contains.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dropped: Vec<IdeaId>,
 }

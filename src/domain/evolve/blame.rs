@@ -25,6 +25,7 @@ pub(super) fn end_run(state: &mut State, ended: &RunEnded) {
         | Purpose::Baseline { command, .. } => command.clone(),
         Purpose::Iteration { .. }
         | Purpose::Canary { .. }
+        | Purpose::CommitHooks { .. }
         | Purpose::Hook { .. }
         | Purpose::Synthesis { .. }
         | Purpose::Replay { .. } => return,

@@ -64,7 +64,7 @@ pub(super) fn roll_back(state: &mut State, at: Timestamp, rolled_back: &RolledBa
             None => with_idea(state, &id, at, |idea| {
                 if idea.status == IdeaStatus::Done {
                     idea.status = IdeaStatus::Pending;
-                    idea.commit = None;
+                    idea.forget_landing();
                     audit(idea, at, "rolled_back", rollback.to.as_str());
                 }
             }),
@@ -91,6 +91,7 @@ fn restore_idea(
         idea.retry_count = then.retry_count;
         idea.failed_attempts = then.failed_attempts;
         idea.commit.clone_from(&then.commit);
+        idea.landed_since.clone_from(&then.landed_since);
         idea.last_error.clone_from(&then.last_error);
         idea.assigned = false;
         idea.not_before = None;

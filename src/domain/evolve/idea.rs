@@ -4,7 +4,7 @@ use super::{baseline, transfer};
 use crate::domain::command::IdeaEdit;
 use crate::domain::event::{
     IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried,
-    IdeaUnheld,
+    IdeaUnheld, LandingFound,
 };
 use crate::domain::ids::{IdeaId, Oid};
 use crate::domain::state::{Audit, Idea, IdeaStatus, Kept, LANDED, State, UnusedWorktree};
@@ -59,6 +59,7 @@ pub(super) fn add(state: &mut State, at: Timestamp, added: &IdeaAdded) {
         imported: None,
         reserved: None,
         commit: None,
+        landed_since: None,
         last_error: None,
         used: Spent::default(),
         used_before: Spent::default(),
@@ -115,6 +116,7 @@ pub(super) fn retry(state: &mut State, at: Timestamp, retried: &IdeaRetried) {
         idea.used_before = idea.used;
         idea.retry_count = 0;
         idea.not_before = None;
+        idea.forget_landing();
         audit(idea, at, "retried", "");
     });
 }
@@ -130,6 +132,7 @@ pub(super) fn cancel(state: &mut State, at: Timestamp, cancelled: &IdeaCancelled
         idea.status = IdeaStatus::Cancelled;
         idea.assigned = false;
         idea.held = false;
+        idea.forget_landing();
         audit(idea, at, "cancelled", "");
     });
 }
@@ -181,8 +184,26 @@ pub(super) fn is_done(idea: &mut Idea, at: Timestamp, commit: &Oid) {
     idea.status = IdeaStatus::Done;
     idea.held = false;
     idea.commit = Some(commit.clone());
+    idea.landed_since = None;
     idea.last_error = None;
     audit(idea, at, LANDED, commit.as_str());
+}
+
+/// The rewritten target has its work as another commit.
+pub(super) fn find_landing(state: &mut State, at: Timestamp, found: &LandingFound) {
+    let LandingFound { id, commit, since } = found;
+    with_idea(state, id, at, |idea| {
+        idea.commit = Some(commit.clone());
+        idea.landed_since.clone_from(since);
+        audit(idea, at, "found_as", commit.as_str());
+    });
+    if let Some(rewritten) = &mut state.swarm.rewritten {
+        rewritten.dropped.retain(|dropped| dropped != id);
+    }
+    state
+        .swarm
+        .rewritten
+        .take_if(|rewritten| rewritten.dropped.is_empty());
 }
 
 /// Worktree that is no longer needed; work saved by a checkpoint has none.

@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 
 use super::idea::{audit, is_done, unused, with_idea};
 use super::{attempt, baseline, checks, records, setup};
-use crate::domain::command::{InboxFile, TargetChoice};
+use crate::domain::command::InboxFile;
 use crate::domain::effect::{self, Effect, Purpose};
 use crate::domain::event::{
     AttemptEnded, DaemonStarted, EffectFinished, EffectRequested, MachineSlept, ModeSet, PauseSet,
-    PhaseChanged, SettingsLoaded, StateRepaired, TargetRewritten, TargetSeen, TargetSettled,
-    WarningRaised,
+    PhaseChanged, SettingsLoaded, StateRepaired, TargetRewritten, TargetSeen, WarningRaised,
 };
 use crate::domain::ids::{IdeaId, Oid, RunId};
 use crate::domain::settings::{Mode, Settings};
@@ -116,22 +115,28 @@ fn autopilot_off(state: &mut State) {
     state.swarm.autopilot_checkpoint &= state.mode() == Mode::Autopilot;
 }
 
+/// Adopts the new history. What an earlier rewrite lost stays missing until somebody chooses.
 pub(super) fn rewrite_target(state: &mut State, at: Timestamp, rewritten: &TargetRewritten) {
-    state.swarm.rewritten = Some(rewritten.clone());
-    for id in &rewritten.dropped {
+    let TargetRewritten { to, dropped, .. } = rewritten;
+    if let Some(target) = &mut state.swarm.target {
+        target.commit = to.clone();
+    }
+    baseline::see_target(state, to);
+    state.swarm.rebase = true;
+    for id in dropped {
         with_idea(state, id, at, |idea| {
-            audit(idea, at, "dropped_by_force_push", rewritten.to.as_str());
+            audit(idea, at, "dropped_by_rewrite", to.as_str());
         });
     }
-}
-
-pub(super) fn settle_target(state: &mut State, settled: &TargetSettled) {
-    state.swarm.rewritten = None;
-    state.swarm.rebase = settled.choice == TargetChoice::Rebase;
-    if let Some(target) = &mut state.swarm.target {
-        target.commit = settled.to.clone();
+    if dropped.is_empty() {
+        return;
     }
-    baseline::see_target(state, &settled.to);
+    let before = state.swarm.rewritten.replace(rewritten.clone());
+    if let (Some(before), Some(now)) = (before, &mut state.swarm.rewritten) {
+        let earlier = before.dropped.into_iter();
+        now.dropped
+            .extend(earlier.filter(|id| !dropped.contains(id)));
+    }
 }
 
 pub(super) fn see_target(state: &mut State, seen: &TargetSeen) {

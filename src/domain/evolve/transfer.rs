@@ -36,6 +36,7 @@ pub(super) fn import(state: &mut State, at: Timestamp, imported: &SwarmImported)
     swarm.phase = SwarmPhase::Stopped;
     swarm.drain_deadline = None;
     swarm.held_until = None;
+    swarm.worktrees_held = None;
     swarm.broken_command = None;
     swarm.baseline = Baseline::default();
     swarm.moved = None;

@@ -67,6 +67,7 @@ impl Author {
             Purpose::Hook { .. } => Self::Hook { run },
             Purpose::Synthesis { .. } => Self::Synthesis { run },
             Purpose::Gate { .. }
+            | Purpose::CommitHooks { .. }
             | Purpose::Verify { .. }
             | Purpose::Baseline { .. }
             | Purpose::Canary { .. }

@@ -339,7 +339,7 @@ impl State {
     /// Whether the work of an attempt is judged only after the untouched target has been checked.
     pub fn waits_for_target(&self, attempt: &Attempt) -> bool {
         let at_check = attempt.phase == AttemptPhase::Gating
-            && attempt.sealed
+            && attempt.is_sealed()
             && attempt.run.is_none()
             && attempt.ending.is_none();
         let in_doubt = || {

@@ -124,6 +124,9 @@ pub struct IdeaThen {
     /// Merge commit that landed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<Oid>,
+    /// After a rewrite of the target: the commit before the first one of its work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub landed_since: Option<Oid>,
     /// Last error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<Box<str>>,
@@ -194,6 +197,7 @@ impl IdeaThen {
             retry_count: idea.retry_count,
             failed_attempts: idea.failed_attempts,
             commit: idea.commit.clone(),
+            landed_since: idea.landed_since.clone(),
             last_error: idea.last_error.clone(),
             saved: saved.map(Box::new),
         }

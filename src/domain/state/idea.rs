@@ -150,9 +150,14 @@ pub struct Idea {
     /// Set while it is reserved for a redirected agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reserved: Option<Reserved>,
-    /// Merge commit that landed it.
+    /// Commit with which all of its work is on the target: the merge that landed it, or what a
+    /// rewritten history has instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<Oid>,
+    /// After the history was rewritten: the commit before the first one of its work. Without it,
+    /// `commit` is a merge.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub landed_since: Option<Oid>,
     /// Last error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<Box<str>>,
@@ -169,6 +174,14 @@ pub struct Idea {
     pub created_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
+}
+
+impl Idea {
+    /// The target no longer has its work.
+    pub fn forget_landing(&mut self) {
+        self.commit = None;
+        self.landed_since = None;
+    }
 }
 
 /// What an attempt leaves for the next one.

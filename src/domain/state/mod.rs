@@ -20,7 +20,7 @@ pub mod redirect;
 pub mod setup;
 pub mod transfer;
 pub mod undo;
-mod worktrees;
+pub mod worktrees;
 
 use std::collections::BTreeMap;
 
@@ -53,7 +53,7 @@ use crate::domain::usage::Spent;
 pub use attempt::prompt_cause;
 pub use attempt::{
     Attempt, AttemptEnd, EndedAttempt, Ending, Excused, FailedCheck, Feedback, Lending,
-    ReviewComment, Said, Started, Task,
+    ReviewComment, Said, SealState, Started, Task,
 };
 pub use idea::{Audit, Idea, IdeaStatus, Kept, LANDED};
 pub use merge_entry::{Conflict, MergeEntry, Verified, Waits};
@@ -203,13 +203,17 @@ pub struct Swarm {
     pub drain_deadline: Option<Timestamp>,
     /// Last known commit of the target.
     pub target: Option<TargetSeen>,
-    /// Set after a force-push of the target until a person chooses what to do.
+    /// The last rewrite of the target that lost landed work, with all the ideas whose work is still
+    /// missing, until a person chooses what happens to them or the target has it again.
     pub rewritten: Option<TargetRewritten>,
-    /// After a force-push: whether to replay branches based on the old history.
+    /// After a rewrite or a rollback: replay branches based on the old history.
     pub rebase: bool,
     /// After a full disk: nothing starts before this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_until: Option<Timestamp>,
+    /// While git cannot write the files of a worktree: no new ones are made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worktrees_held: Option<worktrees::WorktreesHold>,
     /// Quality or setup command that cannot run; nothing runs it until a person resumes the swarm
     /// or the configuration changes.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -445,7 +449,7 @@ impl State {
     /// Whether the attempt is at a quality or setup command that cannot run: it waits for a person.
     pub fn waits_for_command(&self, attempt: &Attempt) -> bool {
         let setup = attempt.setup.as_deref();
-        let sealed = attempt.phase == AttemptPhase::Gating && attempt.sealed;
+        let sealed = attempt.phase == AttemptPhase::Gating && attempt.is_sealed();
         let new = attempt.phase == AttemptPhase::Preparing && setup.is_some();
         (sealed || new)
             && attempt.run.is_none()

@@ -5,10 +5,71 @@
 
 use std::collections::BTreeSet;
 
-use super::{Attempt, Lending, State};
+use serde::{Deserialize, Serialize};
+
+use super::{Attempt, Lending, State, is_false};
 use crate::domain::effect::Effect;
+use crate::domain::lifecycle::AttemptPhase;
+use crate::domain::time::Timestamp;
+
+/// Tries in vain after which people hear of it: a network may be away for a moment.
+const TOLD: u32 = 2;
+/// Tries in vain after which swarm rests although it goes on trying.
+const PATIENCE: u32 = 3;
+
+/// Why no new worktree is made: git cannot write its files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WorktreesHold {
+    /// When it first happened.
+    pub since: Timestamp,
+    /// When another one is tried.
+    pub until: Timestamp,
+    /// Tries in vain in a row, from 1.
+    pub times: u32,
+    /// What git says, and what to do.
+    pub message: String,
+    /// Whether finished work could not be committed either: it waits to be sealed, too.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub seals: bool,
+}
+
+impl WorktreesHold {
+    /// Whether a person should look at it. It is tried again all the same.
+    pub fn needs_person(&self) -> bool {
+        self.times >= TOLD
+    }
+
+    /// Whether it hardly ends without a person: `start --until-idle` does not wait for it.
+    pub fn waits_for_person(&self) -> bool {
+        self.times >= PATIENCE
+    }
+}
 
 impl State {
+    /// Whether it is too early to make another worktree.
+    pub fn holds_worktrees(&self, now: Timestamp) -> bool {
+        let held = self.swarm.worktrees_held.as_ref();
+        held.is_some_and(|held| held.until > now)
+    }
+
+    /// Whether an attempt that is done waits to be sealed until git can write files again.
+    pub fn waits_to_be_sealed(&self, attempt: &Attempt) -> bool {
+        let held = self.swarm.worktrees_held.as_ref();
+        held.is_some_and(|held| held.seals)
+            && attempt.phase == AttemptPhase::Gating
+            && !attempt.is_sealed()
+    }
+
+    /// Whether no idea may get a worktree now: it is too early, or another idea is trying whether
+    /// one can be made.
+    pub fn holds_claims(&self, now: Timestamp) -> bool {
+        let mut attempts = self.agents.values();
+        let tries =
+            |attempt: &Attempt| attempt.phase == AttemptPhase::Preparing && attempt.base.is_none();
+        self.swarm.worktrees_held.is_some() && (self.holds_worktrees(now) || attempts.any(tries))
+    }
+
     /// The first worktree that nobody uses: `w01`, `w02`, ...
     pub fn free_worktree(&self) -> String {
         let used = self.used_worktrees();

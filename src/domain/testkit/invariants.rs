@@ -513,10 +513,13 @@ fn rests(state: &State, attempt: &Attempt, now: Timestamp) -> bool {
             let red = state.red_baseline().is_some();
             let judged =
                 state.is_pending(Effect::is_baseline) || state.is_pending(Effect::holds_queue);
-            let may_wait = !running || red || judged || is_full(state, now);
+            let held = is_full(state, now) || state.holds_worktrees(now);
+            let may_wait = !running || red || judged || held;
             let in_doubt = may_wait && state.waits_for_target(attempt);
             let after_others = state.waits_for_checks(attempt);
-            draining || in_doubt || after_others || state.waits_for_command(attempt)
+            let unsealed = held && state.waits_to_be_sealed(attempt);
+            let waits = unsealed || state.waits_for_command(attempt);
+            draining || in_doubt || after_others || waits
         }
         AttemptPhase::ReadyToMerge => state.entry(&attempt.idea).is_some(),
         _ => false,

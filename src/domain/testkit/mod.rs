@@ -72,6 +72,7 @@ pub(crate) fn settings() -> Settings {
         stuck_threshold: 5,
         same_check_failures: 8,
         auto_commit: true,
+        commit_hooks: false,
         setup: vec![],
         quality_commands: vec!["check".into()],
         quality_timeout_ms: 600_000,

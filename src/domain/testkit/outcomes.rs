@@ -2,11 +2,12 @@
 
 use super::oid;
 use crate::domain::effect::{ConflictLevel, Saved};
+use crate::domain::ids::IdeaId;
 use crate::domain::likeness;
 use crate::domain::outcome::{
     BuildMergeOutcome, CheckoutBlocked, Failure, FailureKind, FinishResolutionOutcome, Judgement,
-    LandOutcome, ReplayMeasured, ResolutionStarted, SaveWorkOutcome, SealOutcome, TreeSetup,
-    VerifyReady, WorktreePrepared,
+    LandOutcome, ReplayMeasured, ResolutionStarted, Rewrite, SaveWorkOutcome, SealOutcome,
+    TreeSetup, VerifyReady, WorktreePrepared,
 };
 
 pub(crate) fn failed(kind: FailureKind, message: &str) -> Failure {
@@ -76,10 +77,17 @@ pub(crate) fn conflicted(level: ConflictLevel, files: &[impl ToString]) -> Build
     }
 }
 
-pub(crate) fn target_rewritten(found: u64) -> BuildMergeOutcome {
-    BuildMergeOutcome::TargetRewritten {
+/// Without these landed ideas.
+pub(crate) fn target_rewritten(found: u64, dropped: &[u64]) -> BuildMergeOutcome {
+    BuildMergeOutcome::TargetRewritten(rewrite(found, dropped))
+}
+
+/// A rewrite that dropped the work of these ideas.
+pub(crate) fn rewrite(found: u64, dropped: &[u64]) -> Rewrite {
+    Rewrite {
         found: oid(found),
-        dropped: vec![],
+        kept: vec![],
+        dropped: dropped.iter().copied().map(IdeaId::numbered).collect(),
     }
 }
 
@@ -91,6 +99,7 @@ pub(crate) fn checkout_blocked(reason: &str, files: &[&str]) -> CheckoutBlocked 
     CheckoutBlocked {
         reason: reason.to_owned(),
         files: names(files),
+        passes: false,
     }
 }
 

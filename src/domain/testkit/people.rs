@@ -34,7 +34,7 @@ pub(crate) fn help(state: &State) -> Vec<Command> {
         help.push(Command::Resume);
     }
     if state.swarm.rewritten.is_some() {
-        let choice = TargetChoice::Rebase;
+        let choice = TargetChoice::Redo;
         help.push(Command::SettleTarget { choice });
     }
     for entry in &state.queue {
@@ -112,8 +112,8 @@ pub(crate) fn some_command(state: &State, choices: &mut Choices) -> Command {
             id: some_idea(state, choices),
         },
         17 => {
-            use TargetChoice::{Cancel, Ignore, Rebase};
-            let choice = [Rebase, Ignore, Cancel][choices.pick(3)];
+            use TargetChoice::{Cancel, Ignore, Redo};
+            let choice = [Redo, Ignore, Cancel][choices.pick(3)];
             Command::SettleTarget { choice }
         }
         18 => {
@@ -453,6 +453,7 @@ pub(crate) fn some_settings(choices: &mut Choices) -> Settings {
         baseline: [BaselineMode::Require, BaselineMode::Warn, BaselineMode::Off][choices.pick(3)],
         canary: [CanaryMode::Require, CanaryMode::Warn, CanaryMode::Off][choices.pick(3)],
         auto_commit: !choices.chance(20),
+        commit_hooks: choices.chance(8),
         auto_merge: !choices.chance(20),
         verify: !choices.chance(20),
         cleanup_on_success: !choices.chance(20),

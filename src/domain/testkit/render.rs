@@ -71,7 +71,9 @@ fn asked(effect: &Effect) -> String {
             | Purpose::Setup { command, .. } => {
                 format!("run {run}: {command}")
             }
-            Purpose::Canary { .. } | Purpose::Hook { .. } => format!("run {run}"),
+            Purpose::CommitHooks { .. } | Purpose::Canary { .. } | Purpose::Hook { .. } => {
+                format!("run {run}")
+            }
         },
         Effect::StopRun(effect::StopRun { run, now }) => {
             format!("stopRun {run}{}", if *now { " now" } else { "" })

@@ -353,6 +353,7 @@ impl Scenario {
                 run,
                 purpose:
                     Purpose::Gate { .. }
+                    | Purpose::CommitHooks { .. }
                     | Purpose::Verify { .. }
                     | Purpose::Baseline { .. }
                     | Purpose::Canary { .. }
@@ -431,6 +432,7 @@ pub(crate) fn name_of(effect: &Effect) -> &'static str {
         Effect::Run(effect::Run { purpose, .. }) => match purpose {
             Purpose::Iteration { .. } => "iteration",
             Purpose::Gate { .. } => "gate",
+            Purpose::CommitHooks { .. } => "commitHooks",
             Purpose::Verify { .. } => "verify",
             Purpose::Baseline { .. } => "baseline",
             Purpose::Canary { .. } => "canary",

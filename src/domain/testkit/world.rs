@@ -16,8 +16,8 @@ use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::outcome::{
     BaselineReady, BuildMergeOutcome, CheckRollbackOutcome, CheckpointDeleted, Failure,
     FailureKind, FinishResolutionOutcome, LandOutcome, LeftOut, LendOutcome, MoveTargetOutcome,
-    NotifyOutcome, Outcome, ResolutionStarted, SaveWorkOutcome, SealOutcome, StopDelivered,
-    TreeSetup, VerifyReady, WorktreePrepared,
+    NotifyOutcome, Outcome, ResolutionStarted, Rewrite, SaveWorkOutcome, SealOutcome,
+    StopDelivered, TreeSetup, VerifyReady, WorktreePrepared,
 };
 use crate::domain::state::checkpoint::{Checkpoint, IdeaThen};
 use crate::domain::state::{Attempt, State, Task};
@@ -369,6 +369,9 @@ impl World {
         effect: &effect::Seal,
         choices: &mut Choices,
     ) -> Result<SealOutcome, Failure> {
+        if effect.hooks && choices.chance(2) {
+            return Ok(SealOutcome::HooksDue);
+        }
         // Where all goes well, an agent that says it is done has changed something.
         match choices.pick(11) {
             0..8 => Ok(SealOutcome::Sealed {
@@ -527,7 +530,7 @@ impl World {
             return Ok(MoveTargetOutcome::TargetMoved { found });
         }
         Ok(match self.hinder(choices)? {
-            LandOutcome::Landed => {
+            LandOutcome::Landed | LandOutcome::LandedBehind { .. } => {
                 self.target = Some(commit.clone());
                 self.landed = self.history[commit].clone();
                 MoveTargetOutcome::Moved
@@ -673,8 +676,11 @@ impl World {
                 if known.is_none() {
                     return Err(cannot(choices));
                 }
-                let dropped = vec![];
-                BuildMergeOutcome::TargetRewritten { found, dropped }
+                BuildMergeOutcome::TargetRewritten(Rewrite {
+                    found,
+                    kept: vec![],
+                    dropped: vec![],
+                })
             }
             15 => return Err(cannot(choices)),
             16 => {
@@ -726,6 +732,10 @@ impl World {
             assert!(!again, "{idea} lands twice");
             self.target = Some(commit.clone());
             self.landed.push((idea.clone(), commit.clone()));
+            if choices.chance(10) {
+                let submodules = "the submodule lib stays".to_owned();
+                return Ok(LandOutcome::LandedBehind { submodules });
+            }
         }
         Ok(outcome)
     }
@@ -750,7 +760,9 @@ fn cannot(choices: &mut Choices) -> Failure {
         FailureKind::NoSpace,
         FailureKind::AgentUnusable,
         FailureKind::Repository,
-    ][choices.pick(4)];
+        FailureKind::Locked { long: false },
+        FailureKind::Content,
+    ][choices.pick(6)];
     failed(kind, "it cannot be done")
 }
 

@@ -19,21 +19,22 @@ use crate::domain::effect::{
 use crate::domain::event::{
     AgentRedirected, ApprovalWithdrawn, AttemptEnded, AttemptMoved, AttemptSealed, BaselineCleared,
     BaselineDoubted, BaselineFailed, BaselinePassed, BaselineReady, BaselineStarted, CancelUndone,
-    CheckpointDeleted, CheckpointMade, ChecksProbed, ClockWentBack, ConflictLaidOut,
-    ConflictSettled, DaemonStarted, EffectFinished, EffectRequested, EndingAsked, Event, Findings,
-    FoundLanding, GateDoubted, GateExcused, GateFailed, GatePassed, GateStarted, HookApproved,
-    HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut, IdeaAdded,
-    IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried,
-    IdeaUnheld, IterationJudged, IterationStarted, Learned, LostEvents, MachineSlept, Mark,
-    MergeApproved, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeRejected,
-    MergeReleased, MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan,
-    NightEnded, NoticeDelivered, NoticeFailed, NumbersRaised, PauseLifted, PauseSet, PhaseChanged,
-    ProbeAlarm, RedirectUndone, RepairWay, ResolverFailed, RollbackAbandoned, RollbackBegun,
-    RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted,
-    SettingsLoaded, SetupPassed, SetupStarted, SignalSeen, StateRepaired, StateRestored,
-    TargetRewritten, TargetSeen, TargetSettled, TaskSet, UndoRecorded, VerifyDoubted, VerifyPassed,
-    VerifyReady, VerifyStarted, WarningCleared, WarningRaised, WorkRescued, WorkSaved,
-    WorktreeLent, WorktreeReady, WorktreeStays,
+    CheckpointDeleted, CheckpointMade, ChecksProbed, ClockWentBack, CommitHooksPassed,
+    CommitHooksStarted, ConflictLaidOut, ConflictSettled, DaemonStarted, EffectFinished,
+    EffectRequested, EndingAsked, Event, Findings, FoundLanding, GateDoubted, GateExcused,
+    GateFailed, GatePassed, GateStarted, HookApproved, HookAsked, HookCutOff, HookFinished,
+    HookOwed, HookStarted, HookTimedOut, IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed,
+    IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationJudged, IterationStarted,
+    LandingFound, Learned, LostEvents, MachineSlept, Mark, MergeApproved, MergeBuilt,
+    MergeConflicted, MergeMoved, MergeQueued, MergeRejected, MergeReleased, MergeReturned,
+    MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan, NightEnded, NoticeDelivered,
+    NoticeFailed, NumbersRaised, PauseLifted, PauseSet, PhaseChanged, ProbeAlarm, RedirectUndone,
+    RepairWay, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped,
+    RolledBack, RoomAwaited, RunEnded, RunStarted, SettingsLoaded, SetupPassed, SetupStarted,
+    SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen, TargetSettled, TaskSet,
+    UndoRecorded, VerifyDoubted, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared,
+    WarningRaised, WorkRescued, WorkSaved, WorktreeLent, WorktreeReady, WorktreeStays,
+    WorktreesFreed, WorktreesHeld,
 };
 use crate::domain::hook::{HookName, HookSettings};
 use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, RunId};
@@ -46,6 +47,7 @@ use crate::domain::state::checkpoint::{
     Checkpoint, IdeaThen, Reason, Rollback, RollbackStep, SavedWork,
 };
 use crate::domain::state::undo::Action;
+use crate::domain::state::worktrees::WorktreesHold;
 use crate::domain::state::{AttemptEnd, Counters, Ending, Feedback, IdeaStatus, Task, Waits};
 use crate::domain::testkit::{START, agent, checkpoint_name, idea, oid, profile, settings};
 use crate::domain::testkit::{memory_samples, samples, transfer_samples};
@@ -131,11 +133,31 @@ fn swarm_samples() -> Vec<Event> {
             to: oid(2),
             dropped: vec![idea(3), idea(4)],
         }),
+        Event::LandingFound(LandingFound {
+            id: idea(3),
+            commit: oid(2),
+            since: None,
+        }),
+        Event::LandingFound(LandingFound {
+            id: idea(4),
+            commit: oid(2),
+            since: Some(oid(1)),
+        }),
         Event::TargetSettled(TargetSettled {
-            choice: TargetChoice::Rebase,
+            choice: TargetChoice::Redo,
             to: oid(2),
         }),
         Event::RoomAwaited(RoomAwaited { until: START }),
+        Event::WorktreesHeld(WorktreesHeld {
+            hold: WorktreesHold {
+                since: START,
+                until: START.plus_millis(2_000),
+                times: 1,
+                message: "the filter `crypt` failed".into(),
+                seals: true,
+            },
+        }),
+        Event::WorktreesFreed(WorktreesFreed {}),
         Event::WarningRaised(WarningRaised {
             key: "disk-full".into(),
             message: "no room".into(),
@@ -290,6 +312,11 @@ fn attempt_samples() -> Vec<Event> {
             index: 0,
             run: run("ed-001-q1"),
         }),
+        Event::CommitHooksStarted(CommitHooksStarted {
+            agent: of(),
+            run: run("ed-001-hooks"),
+        }),
+        Event::CommitHooksPassed(CommitHooksPassed { agent: of() }),
         Event::RunStarted(RunStarted {
             run: run("ed-001-i2"),
             pid: 4_242,
@@ -619,6 +646,7 @@ fn effect_samples() -> Vec<Event> {
             now: true,
         }),
         Effect::Seal(effect::Seal {
+            hooks: false,
             agent: agent(1),
             idea: idea(3),
             branch: branch.into(),
@@ -855,6 +883,7 @@ fn checkpoint_samples() -> Vec<Event> {
         retry_count: 1,
         failed_attempts: 0,
         commit: None,
+        landed_since: None,
         last_error: Some("why".into()),
         saved: Some(Box::new(saved)),
     };
@@ -1237,6 +1266,7 @@ fn attention_samples() -> Vec<Event> {
         },
         NeedKey::Blind { command: None },
         NeedKey::Paused,
+        NeedKey::Worktrees,
         NeedKey::Account {
             account: "claude".into(),
         },

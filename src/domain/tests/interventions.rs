@@ -287,7 +287,7 @@ fn every_intervention_in_every_situation() {
     resolver works            yes       -         no        no        no        no        no        yes       no        yes       -         no        yes       -         no        no        no        no
     resolved, concluded now   yes       -         no        no        no        no        no        yes       no        yes       -         no        yes       -         no        no        no        no
     conflict for a person     yes       -         no        no        no        no        no        yes       no        yes       -         no        yes       yes       no        no        no        yes
-    target rewritten          yes       -         no        no        no        no        no        yes       no        yes       -         no        yes       -         no        no        no        no
+    target rewritten          yes       -         ended     ended     no        no        no        no        no        no        -         ended     ended     no        no        no        no        no
     verifying                 yes       -         no        no        no        no        no        no        no        yes       -         no        yes       -         no        no        no        no
     landing                   yes       -         no        no        no        no        no        no        no        yes       -         no        yes       -         no        no        no        no
     done                      yes       -         ended     ended     no        no        no        no        no        no        -         ended     ended     no        no        no        no        no
@@ -542,7 +542,6 @@ fn every_intervention_whatever_the_swarm_does_meanwhile() {
       returned by review        redirect no, anew no
       queued, waits             redirect ended, anew ended, edit yes, retry -, assign yes, stop ended, say ended, m-retry no, retext yes
       conflict for a person     redirect ended, anew ended, edit yes, retry -, assign yes, stop ended, say ended, m-retry no, retext yes
-      target rewritten          redirect ended, anew ended, edit yes, retry -, assign yes, stop ended, say ended, m-retry no, retext yes
       landing                   redirect ended, anew ended, hold no, stop ended, say ended, m-retry no
     ");
 }

@@ -3,20 +3,21 @@
 use insta::assert_snapshot;
 
 use crate::domain::attention::resolver_question;
-use crate::domain::command::{Command, IdeaEdit, TargetChoice};
+use crate::domain::command::{Command, IdeaEdit};
 use crate::domain::effect::{self, ConflictLevel, Effect};
 use crate::domain::event::{Event, MergeMoved};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase};
 use crate::domain::observation::RunEndKind;
 use crate::domain::outcome::{
-    BuildMergeOutcome, FailureKind, FinishResolutionOutcome, LeftOut, ResolutionStarted,
+    BuildMergeOutcome, CheckoutBlocked, FailureKind, FinishResolutionOutcome, LandOutcome, LeftOut,
+    ResolutionStarted,
 };
 use crate::domain::signal::Signal;
 use crate::domain::state::checkpoint::Reason;
 use crate::domain::state::{IdeaStatus, Task, Waits};
 use crate::domain::testkit::outcomes::{
-    built, conflicted, land_blocked, prepared, resolution_finished, resolution_started, sealed,
-    still_conflicted, target_moved, target_rewritten, verify_ready,
+    built, checkout_blocked, conflicted, land_blocked, prepared, resolution_finished,
+    resolution_started, sealed, still_conflicted, target_moved, verify_ready,
 };
 use crate::domain::testkit::scenario::{checkpoint, exit};
 use crate::domain::testkit::{Scenario, agent, idea, oid, profile};
@@ -451,6 +452,44 @@ fn a_start_checks_at_once_whether_the_checkout_is_still_blocked() {
 }
 
 #[test]
+fn a_held_lock_is_waited_for_and_needs_a_person_only_after_a_while() {
+    let mut s = building();
+    s.well_until("land");
+    let held = |passes| {
+        let blocked = checkout_blocked("index.lock is there", &[]);
+        LandOutcome::CheckoutBlocked(CheckoutBlocked { passes, ..blocked })
+    };
+    s.answer("land", held(true));
+    assert_eq!(view::rest(&s.state), Rest::Busy);
+    assert_eq!(view::needs_you(&s.state).len(), 0);
+    s.wait_for_deadline().well_until("land");
+    s.answer("land", held(false));
+    assert_eq!(view::rest(&s.state), Rest::NeedsPerson);
+    assert_eq!(view::needs_you(&s.state).len(), 1);
+    s.wait_for_deadline().well_until("land");
+    let locked = FailureKind::Locked { long: false };
+    s.fails_as("land", locked, "HEAD.lock is there");
+    assert_eq!(view::rest(&s.state), Rest::Busy);
+    s.wait_for_deadline().all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+}
+
+#[test]
+fn submodules_that_did_not_follow_are_a_warning_until_they_do() {
+    let mut s = building();
+    s.well_until("land");
+    let submodules = "the submodule lib stays".to_owned();
+    s.answer("land", LandOutcome::LandedBehind { submodules });
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+    assert_eq!(
+        s.state.warnings["submodules"].message,
+        "the submodule lib stays"
+    );
+    s.add("two").all_goes_well();
+    assert!(!s.state.warnings.contains_key("submodules"));
+}
+
+#[test]
 fn changed_quality_commands_verify_a_passed_tree_again() {
     let mut s = building();
     s.well_until("land");
@@ -493,98 +532,13 @@ fn an_idea_with_nothing_to_merge_is_done() {
     assert_eq!(s.state.swarm.failures_in_a_row, 0);
 }
 
-/// The target was force-pushed while the merge was built.
-fn rewritten() -> Scenario {
-    let mut s = Scenario::running();
-    s.add("one").well_until("buildMerge").quietly();
-    s.answer("buildMerge", target_rewritten(0x99));
-    s
-}
-
 #[test]
-fn a_force_push_stops_the_queue_until_somebody_chooses() {
-    let mut s = rewritten();
-    assert_snapshot!(s.then(), @r"
-    targetRewritten {from: 0001, to: 0099}
-    merge idea-001 -> Queued
-    end #5
-    ");
-    let needs = view::needs_you(&s.state);
-    assert_snapshot!(needs[0].message, @r"main was force-pushed from 0001000000 to 0099000000. The dropped commits are kept as refs/swarm/rescue/dropped-main-0001000000. Choose what happens to waiting work: rebase it onto the new history, ignore the force-push and merge it as it is, or cancel it");
-    assert_snapshot!(needs[0].commands.join("\n"), @r"
-    swarm merge target rebase
-    swarm merge target ignore
-    swarm merge target cancel
-    ");
-    s.add("two").all_goes_well();
-    assert_eq!(view::rest(&s.state), Rest::NeedsPerson);
-    assert_eq!(s.state.queue.len(), 2);
-}
-
-#[test]
-fn after_a_force_push_work_can_be_rebased_merged_or_cancelled() {
-    let mut s = rewritten();
-    s.quietly().command(Command::SettleTarget {
-        choice: TargetChoice::Rebase,
-    });
-    assert_snapshot!(s.then(), @r"
-    targetSettled {choice: rebase, to: 0099}
-    merge idea-001 -> Building
-    ask #6 buildMerge idea-001 1003 rebased
-    ");
-    let mut s = rewritten();
-    s.quietly().command(Command::SettleTarget {
-        choice: TargetChoice::Ignore,
-    });
-    assert_snapshot!(s.then(), @r"
-    targetSettled {choice: ignore, to: 0099}
-    merge idea-001 -> Building
-    ask #6 buildMerge idea-001 1003
-    ");
-    let mut s = rewritten();
-    s.quietly().command(Command::SettleTarget {
-        choice: TargetChoice::Cancel,
-    });
-    assert_snapshot!(s.then(), @r"
-    attemptEnded {agent: ed-001, end: cancelled, keepWorktree: false, status: cancelled}
-    targetSettled {choice: cancel, to: 0099}
-    ask #6 releaseWorktree w01
-    ");
-    let again = Command::SettleTarget {
-        choice: TargetChoice::Cancel,
-    };
-    assert_snapshot!(s.refused(&again), @r"
-    NOT_NOW: cannot choose what to do about the target: it was not force-pushed
-    swarm status
-    ");
-}
-
-#[test]
-fn cancelling_after_a_force_push_waits_for_a_running_resolver() {
+fn the_outcome_of_one_effect_leaves_the_run_of_a_resolver_alone() {
     let mut s = resolving();
     s.add("two");
-    s.answer("prepareWorktree", prepared()).completes(&agent(2));
-    s.answer("seal", sealed(5, false));
-    s.check(exit(0));
-    s.answer("buildMerge", target_rewritten(0x99)).quietly();
-    s.command(Command::SettleTarget {
-        choice: TargetChoice::Cancel,
-    });
-    assert_snapshot!(s.then(), @r"
-    endingAsked {agent: ed-001, ending: cancelled}
-    ed-001 -> Stopping
-    attemptEnded {agent: ed-002, end: cancelled, keepWorktree: false, status: cancelled}
-    targetSettled {choice: cancel, to: 0099}
-    ask #13 releaseWorktree w02
-    ask #14 stopRun r0003-ed-001-i2
-    ");
-    s.iteration(&agent(1), RunEndKind::Stopped);
-    assert_snapshot!(s.then(), @r"
-    run r0003-ed-001-i2 Stopped
-    end #7
-    attemptEnded {agent: ed-001, end: cancelled, keepWorktree: false, status: cancelled}
-    ask #15 releaseWorktree w01
-    ");
+    let resolver = s.pending("iteration").unwrap();
+    s.answer("prepareWorktree", prepared());
+    assert!(s.state.outbox.contains_key(&resolver));
 }
 
 #[test]

@@ -3,9 +3,9 @@
 use insta::assert_snapshot;
 
 use super::table::Way;
-use crate::domain::command::{Command, IdeaEdit, NewIdea, TargetChoice};
+use crate::domain::command::{Command, IdeaEdit, NewIdea};
 use crate::domain::effect::ConflictLevel;
-use crate::domain::event::{Event, TargetRewritten};
+use crate::domain::event::Event;
 use crate::domain::ids::Oid;
 use crate::domain::lifecycle::{AttemptPhase, MergePhase};
 use crate::domain::outcome::{LandOutcome, SealOutcome};
@@ -286,51 +286,13 @@ fn what_does_not_wait_for_review_says_what_it_waits_for() {
 }
 
 #[test]
-fn rebased_work_waits_for_review_again() {
+fn approved_work_lands_on_a_rewritten_target_without_another_review() {
     let mut s = in_review();
     s.command(approve(None)).well_until("buildMerge");
-    s.answer("buildMerge", target_rewritten(0x99));
-    s.quietly().command(Command::SettleTarget {
-        choice: TargetChoice::Rebase,
-    });
-    assert_snapshot!(s.then(), @r"
-    approvalWithdrawn {id: idea-001}
-    targetSettled {choice: rebase, to: 0099}
-    ");
+    s.answer("buildMerge", target_rewritten(0x99, &[]));
+    assert!(s.entry(1).approved.is_some());
     s.all_goes_well();
-    assert!(s.entry(1).is_in_review() && s.state.last_undoable().is_none());
-    s.command(approve(None)).all_goes_well();
     assert_eq!(s.idea(1).status, IdeaStatus::Done);
-    let mut s = in_review();
-    s.command(approve(None)).well_until("buildMerge");
-    s.answer("buildMerge", target_rewritten(0x99));
-    s.command(Command::SettleTarget {
-        choice: TargetChoice::Ignore,
-    });
-    s.all_goes_well();
-    assert_eq!(s.idea(1).status, IdeaStatus::Done, "the same commit lands");
-}
-
-#[test]
-fn approved_work_whose_merge_is_under_way_does_not_go_on_without_its_approval() {
-    let rebase = Command::SettleTarget {
-        choice: TargetChoice::Rebase,
-    };
-    let mut s = in_review();
-    s.command(approve(None)).well_until("buildMerge");
-    // The daemon stopped in the middle of it, and sees at its start that the target was rewritten.
-    s.given([Event::TargetRewritten(TargetRewritten {
-        from: oid(1),
-        to: oid(0x99),
-        dropped: vec![],
-    })]);
-    assert_snapshot!(s.refused(&rebase), @r"
-    NOT_NOW: cannot rebase the waiting work: the merge of idea-001 is being tried
-    try again in a moment: swarm merge target rebase; if no daemon runs: swarm start
-    ");
-    s.answer("buildMerge", target_rewritten(0x99));
-    s.command(rebase).all_goes_well();
-    assert!(s.entry(1).is_in_review());
 }
 
 #[test]

@@ -132,8 +132,9 @@ pub(super) const SITUATIONS: &[(&str, Way)] = &[
         s.all_goes_well();
     }),
     ("target rewritten", |s| {
-        s.add("one").well_until("buildMerge");
-        s.answer("buildMerge", target_rewritten(9));
+        s.add("one").all_goes_well();
+        s.add("two").well_until("buildMerge");
+        s.answer("buildMerge", target_rewritten(9, &[1]));
     }),
     ("verifying", |s| {
         s.add("one").well_until("verify");
@@ -360,7 +361,7 @@ fn all_commands_about_an_idea_in_all_situations() {
     resolver works            no        no        yes       no        yes       -         no        yes       -         no        no        no        no
     resolved, concluded now   no        no        yes       no        yes       -         no        yes       -         no        no        no        no
     conflict for a person     no        no        yes       no        yes       -         no        yes       yes       no        no        no        yes
-    target rewritten          no        no        yes       no        yes       -         no        yes       -         no        no        no        no
+    target rewritten          no        no        no        no        no        -         ended     ended     no        no        no        no        no
     verifying                 no        no        no        no        yes       -         no        yes       -         no        no        no        no
     landing                   no        no        no        no        yes       -         no        yes       -         no        no        no        no
     done                      no        no        no        no        no        -         ended     ended     no        no        no        no        no
@@ -462,8 +463,9 @@ const PHASES: &[(&str, Way)] = &[
         })]);
     }),
     ("target rewritten", |s| {
-        s.add("one").well_until("buildMerge");
-        s.answer("buildMerge", target_rewritten(9));
+        s.add("one").all_goes_well();
+        s.add("two").well_until("buildMerge");
+        s.answer("buildMerge", target_rewritten(9, &[1]));
     }),
 ];
 

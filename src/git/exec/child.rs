@@ -14,6 +14,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
 use super::command::MINIMUM;
+use super::lock_files;
 use super::running::Running;
 use crate::git::GitError;
 use crate::git::error::{At, is_from_full_disk, speaks_of_full_disk};
@@ -38,8 +39,11 @@ pub(crate) struct Call {
 }
 
 impl Output {
-    /// Turns this output into [`GitError::Failed`].
+    /// Turns this output into [`GitError::Failed`], or into what is known of its cause.
     pub(crate) fn failure(&self) -> GitError {
+        if let Some(lock) = lock_files::named_in(&self.stderr) {
+            return lock_files::held(&lock);
+        }
         if speaks_of_full_disk(&self.stderr) || is_from_full_disk(&self.stderr, &self.call.place) {
             return GitError::DiskFull {
                 doing: self.call.command.clone(),

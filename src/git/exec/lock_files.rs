@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::git::GitError;
 use crate::git::error::At;
+use crate::git::objects::names::{quoted, shown};
 use crate::remove;
 
 const GRACE: Duration = Duration::from_millis(300);
@@ -25,26 +26,49 @@ pub(crate) enum Lock {
     Dead,
 }
 
+/// Who may hold a lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Owner {
+    Process {
+        pid: String,
+        name: String,
+    },
+    Nobody,
+    /// Processes cannot be inspected.
+    Unknown,
+}
+
 /// Determines the state of a lock.
 pub(crate) fn inspect_lock(lock: &Path) -> Result<Lock, GitError> {
+    let Some(age) = age(lock)? else {
+        return Ok(Lock::Absent);
+    };
+    // Scanning all processes takes a few milliseconds, so a new lock is not examined.
+    let dead = age >= GRACE
+        && match owner_of(lock) {
+            Owner::Process { .. } => false,
+            Owner::Nobody => true,
+            Owner::Unknown => age >= ANCIENT,
+        };
+    Ok(if dead { Lock::Dead } else { Lock::Held })
+}
+
+/// How long the file has been there; `None` if it is gone.
+pub(crate) fn age(lock: &Path) -> Result<Option<Duration>, GitError> {
     let meta = match fs::symlink_metadata(lock) {
         Ok(meta) => meta,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Lock::Absent),
+        // Where references are kept in tables, `refs/heads` is a file.
+        Err(error) if is_missing(&error) => return Ok(None),
         Err(error) => return Err(GitError::io("look at", lock, error)),
     };
     // If the clock went back, a lock looks new and counts as held a little longer.
-    let age = meta
-        .modified()
-        .ok()
-        .and_then(|time| time.elapsed().ok())
-        .unwrap_or_default();
-    // Scanning all processes takes a few milliseconds, so a new lock is not examined.
-    let dead = age >= GRACE
-        && match has_owner(lock) {
-            Some(owned) => !owned,
-            None => age >= ANCIENT,
-        };
-    Ok(if dead { Lock::Dead } else { Lock::Held })
+    let age = meta.modified().ok().and_then(|time| time.elapsed().ok());
+    Ok(Some(age.unwrap_or_default()))
+}
+
+fn is_missing(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | NotADirectory)
 }
 
 /// Removes the lock if it is dead.
@@ -52,6 +76,7 @@ pub(crate) fn remove_if_dead(lock: &Path) -> Result<(), GitError> {
     if inspect_lock(lock)? != Lock::Dead {
         return Ok(());
     }
+    tracing::warn!(lock = %shown(lock), "removing a lock that no running git holds");
     remove::file_if_there(lock).at("remove", lock)
 }
 
@@ -69,7 +94,7 @@ pub(crate) fn wait_out(lock: &Path) -> Result<(), GitError> {
 pub(crate) fn wait_out_all(folder: &Path) -> Result<(), GitError> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) if is_missing(&error) => return Ok(()),
         Err(error) => return Err(error).at("list", folder),
     };
     for entry in entries {
@@ -83,28 +108,98 @@ pub(crate) fn wait_out_all(folder: &Path) -> Result<(), GitError> {
     Ok(())
 }
 
-/// Error for a lock that is still held.
+/// Error for a lock that is in the way.
 pub(crate) fn held(lock: &Path) -> GitError {
+    let age = age(lock).ok().flatten().unwrap_or_default();
     GitError::Locked {
         path: lock.to_owned(),
-        why: "another git command seems to be running".into(),
-        next: "Wait for it to finish; if none is running, delete the file".into(),
+        age,
+        why: describe(lock, age),
     }
 }
 
-/// Whether a live process may own the lock; `None` if processes cannot be inspected.
-fn has_owner(lock: &Path) -> Option<bool> {
-    let lock = fs::canonicalize(lock).ok()?;
+/// What is known of a lock, for people.
+pub(crate) struct LockReport {
+    /// The file, its age and its probable holder.
+    pub(crate) what: String,
+    /// When the command may be run.
+    when: &'static str,
+    /// The command that removes it.
+    pub(crate) command: String,
+}
+
+/// [`report`] as one text.
+pub(crate) fn describe(lock: &Path, age: Duration) -> String {
+    let LockReport {
+        what,
+        when,
+        command,
+    } = report(lock, age);
+    format!("{what}. {when} remove the lock: {command}")
+}
+
+/// What is known of a lock, and the command that removes it.
+pub(crate) fn report(lock: &Path, age: Duration) -> LockReport {
+    let (who, when) = match owner_of(lock) {
+        Owner::Process { pid, name } => (
+            format!("{name} (process {pid}) may hold it"),
+            "If that program hangs, end it, then",
+        ),
+        Owner::Nobody => (
+            "no git process is running in this repository".to_owned(),
+            "If none runs on another machine or in a container,",
+        ),
+        Owner::Unknown => (
+            "swarm cannot tell whether a git process is running".to_owned(),
+            "If none is running,",
+        ),
+    };
+    LockReport {
+        what: format!(
+            "the lock {} has been there for {}, and {who}",
+            shown(lock),
+            in_words(age)
+        ),
+        when,
+        command: format!("rm {}", quoted(lock)),
+    }
+}
+
+fn in_words(age: Duration) -> String {
+    match age.as_secs() {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds @ 120..7_200 => format!("{} min", seconds / 60),
+        seconds => format!("{} h", seconds / 3_600),
+    }
+}
+
+/// The lock that a failed git command names in its error.
+pub(crate) fn named_in(stderr: &str) -> Option<PathBuf> {
+    let (_, rest) = stderr.split_once("Unable to create '")?;
+    let (path, _) = rest.split_once(".lock': File exists")?;
+    Some(PathBuf::from(format!("{path}.lock")))
+}
+
+/// The live process that may own the lock.
+fn owner_of(lock: &Path) -> Owner {
+    let Ok(lock) = fs::canonicalize(lock) else {
+        return Owner::Unknown;
+    };
     let near = directories_of(&lock);
-    let processes = fs::read_dir("/proc").ok()?;
-    Some(processes.flatten().any(|process| {
-        let is_process = process
-            .file_name()
-            .as_encoded_bytes()
-            .iter()
-            .all(u8::is_ascii_digit);
-        is_process && owns(&process.path(), &lock, &near)
-    }))
+    let Ok(processes) = fs::read_dir("/proc") else {
+        return Owner::Unknown;
+    };
+    let is_process = |name: &OsStr| name.as_encoded_bytes().iter().all(u8::is_ascii_digit);
+    let mut processes = processes.flatten();
+    let owner =
+        processes.find(|one| is_process(&one.file_name()) && owns(&one.path(), &lock, &near));
+    owner.map_or(Owner::Nobody, |process| Owner::Process {
+        pid: process.file_name().to_string_lossy().into_owned(),
+        name: fs::read_to_string(process.path().join("comm")).map_or_else(
+            |_| "a program".to_owned(),
+            |name| name.trim_end().to_owned(),
+        ),
+    })
 }
 
 /// Directories in which the owner would run: the git directory and its work tree.
@@ -170,9 +265,35 @@ mod tests {
         aged(&lock);
         assert_eq!(inspect_lock(&lock).unwrap(), Lock::Held);
         drop(open);
+        // A child that another test starts has it open until it executes its program.
+        while inspect_lock(&lock).unwrap() == Lock::Held {
+            super::super::command::pause();
+        }
         assert_eq!(inspect_lock(&lock).unwrap(), Lock::Dead);
         remove_if_dead(&lock).unwrap();
         assert!(!lock.exists());
+    }
+
+    #[test]
+    fn a_lock_in_the_way_is_described_with_its_age_its_holder_and_the_way_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let lock = dir.path().join("index.lock");
+        let open = fs::File::create(&lock).unwrap();
+        aged(&lock);
+        let said = held(&lock).to_string();
+        let own = format!("(process {})", std::process::id());
+        assert!(said.contains("for 5 s") && said.contains(&own), "{said}");
+        drop(open);
+        let said = held(&lock).to_string();
+        assert!(said.contains("no git process is running"), "{said}");
+        assert!(said.ends_with(&format!("rm {}", lock.display())), "{said}");
+    }
+
+    #[test]
+    fn the_lock_in_an_error_of_git_is_found() {
+        let said = "fatal: Unable to create '/r/.git/HEAD.lock': File exists.\n\nAnother git";
+        assert_eq!(named_in(said), Some("/r/.git/HEAD.lock".into()));
+        assert_eq!(named_in("fatal: Unable to create '/r/x': No space"), None);
     }
 
     #[test]

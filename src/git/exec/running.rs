@@ -32,13 +32,23 @@ impl Running {
         &self,
         spawn: impl FnOnce() -> Result<Child, GitError>,
     ) -> Result<Child, GitError> {
+        self.unless_ending(|| {
+            let child = spawn()?;
+            self.with(|groups| groups.extend(group(&child)));
+            Ok(child)
+        })
+    }
+
+    /// Does something, unless the daemon is shutting down.
+    pub(crate) fn unless_ending<T>(
+        &self,
+        act: impl FnOnce() -> Result<T, GitError>,
+    ) -> Result<T, GitError> {
         let closed = self.closed.read().unwrap_or_else(PoisonError::into_inner);
         if *closed {
             return Err(GitError::Ending);
         }
-        let child = spawn()?;
-        self.with(|groups| groups.extend(group(&child)));
-        Ok(child)
+        act()
     }
 
     /// Waits for a command to exit, and unregisters it before its number can be reused.

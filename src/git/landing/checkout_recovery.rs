@@ -12,14 +12,13 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use git2::Oid;
-
 use super::checkout_sync::Move;
 use super::obstacles::obstacles;
 use crate::git::error::{At, GitError};
 use crate::git::exec::lock_files;
 use crate::git::objects::names::{path_of, quoted, shown};
 use crate::git::repo::{Head, Repo};
+use crate::git::store::oid::Oid;
 use crate::git::worktree::registry::Worktree;
 use crate::git::worktree::status::Kind;
 use crate::remove;
@@ -43,10 +42,11 @@ pub(crate) struct Touched {
 
 impl Repo {
     /// Repairs checkouts that a killed landing left between two commits. Called by a starting
-    /// daemon; landings call it themselves. Also removes dead locks of `packed-refs` and of agents'
-    /// branches, on which every `git gc` would fail.
+    /// daemon; landings call it themselves. Also removes dead locks of packed references, of tables
+    /// of references and of agents' branches, on which every `git gc` would fail.
     pub fn settle_checkouts(&self) -> Result<(), GitError> {
         lock_files::wait_out(&self.common_dir().join("packed-refs.lock"))?;
+        lock_files::wait_out_all(&self.common_dir().join("reftable"))?;
         lock_files::wait_out_all(&self.common_dir().join(AGENTS))?;
         self.settle_all(None)
     }
@@ -77,14 +77,13 @@ impl Repo {
         is_current: bool,
     ) -> Result<(), GitError> {
         if let Some(held) = self.wait_for_index(checkout)? {
-            let path = checkout.git_dir.join("index.lock");
             return Err(GitError::Locked {
-                path,
+                path: checkout.git_dir.join("index.lock"),
+                age: held.lock_age.unwrap_or_default(),
                 why: held.reason,
-                next: "Wait for it to finish, then try again".into(),
             });
         }
-        let away = checkout.head()? != Head::Branch(noted.branch.to_owned());
+        let away = checkout.head(self)? != Head::Branch(noted.branch.to_owned());
         let tip = self.branch_commit(noted.branch)?;
         if away || tip == Some(noted.new) {
             return self.recover_moved_checkout(checkout, noted, away);
@@ -117,6 +116,9 @@ impl Repo {
             // The branch moved but the files were incomplete (a power cut): they are updated now.
             self.put_back(checkout, noted)?;
             self.two_way_again(checkout, noted)?;
+        }
+        if !away {
+            self.follow_submodules(checkout, noted);
         }
         remove_note(checkout)
     }
@@ -302,13 +304,8 @@ impl Repo {
     /// Whether the file equals the commit's content or a beginning of it. Does not ask git, which
     /// is slow for thousands of files.
     fn is_beginning_of(&self, file: &Path, path: &Path, commit: Oid) -> Result<bool, GitError> {
-        let library = self.library()?;
-        let tree = library.find_commit(commit).and_then(|it| it.tree());
-        let blob = tree
-            .and_then(|tree| tree.get_path(path))
-            .and_then(|entry| library.find_blob(entry.id()));
-        Ok(blob.is_ok_and(|blob| {
-            let all = blob.content();
+        let all = self.content_at(commit, path)?;
+        Ok(all.is_some_and(|all| {
             content(file, all.len()).is_some_and(|found| all.starts_with(&found))
         }))
     }

@@ -9,14 +9,13 @@
 use std::fs;
 use std::path::Path;
 
-use git2::Oid;
-
-use super::checkout_recovery::{remove_note, write_note};
+use super::checkout_recovery::{begin_rehearsal, end_rehearsal, remove_note, write_note};
 use super::obstacles::Blocked;
 use crate::crash;
 use crate::git::error::GitError;
 use crate::git::objects::names::shown;
 use crate::git::repo::{Head, Repo};
+use crate::git::store::oid::Oid;
 use crate::git::worktree::registry::Worktree;
 
 /// A move of a branch between two commits.
@@ -55,7 +54,7 @@ impl Repo {
         let mut found = self.peoples_checkouts()?;
         found.retain(|checkout| {
             let on_it = checkout
-                .head()
+                .head(self)
                 .is_ok_and(|head| head == Head::Branch(branch.to_owned()));
             on_it || rebases(&checkout.git_dir, branch)
         });
@@ -67,6 +66,12 @@ impl Repo {
     pub(crate) fn follow(&self, checkout: &Worktree, step: Move<'_>) -> Result<Follow, GitError> {
         if let Some(blocked) = self.find_obstacle(checkout, step)? {
             return Ok(Err(blocked));
+        }
+        if checkout.git_dir == *self.common_dir() {
+            begin_rehearsal(checkout)?;
+            let kept = self.keep_config();
+            end_rehearsal(checkout)?;
+            kept?;
         }
         write_note(checkout, step)?;
         crash::point("git.land.noted");
@@ -94,8 +99,9 @@ impl Repo {
         remove_note(checkout)
     }
 
-    /// Removes the note after the landing.
-    pub(crate) fn followed(checkout: &Worktree) -> Result<(), GitError> {
+    /// Ends the landing in this checkout: moves its submodules and removes the note.
+    pub(crate) fn followed(&self, checkout: &Worktree, step: Move<'_>) -> Result<(), GitError> {
+        self.follow_submodules(checkout, step);
         remove_note(checkout)
     }
 

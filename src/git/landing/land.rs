@@ -4,14 +4,13 @@
 //! after every checkout of it was updated; otherwise nothing changes. May be repeated after a kill
 //! at any point.
 
-use git2::Oid;
-
 use super::checkout_sync::Move;
 use super::obstacles::Blocked;
 use crate::crash;
 use crate::git::error::GitError;
 use crate::git::objects::names::branch_ref;
 use crate::git::repo::Repo;
+use crate::git::store::oid::Oid;
 use crate::git::worktree::registry::Worktree;
 
 /// Arguments of [`Repo::land`] and [`Repo::move_target`].
@@ -84,6 +83,9 @@ impl Repo {
         if found != Some(want.expected) {
             return Ok(LandOutcome::TargetMoved { found });
         }
+        if let Some(blocked) = self.absent_checkout(&want.branch)? {
+            return Ok(LandOutcome::CheckoutBlocked(blocked));
+        }
         let checkouts = self.checkouts_of(&want.branch)?;
         if let Err(blocked) = self.update_all(&checkouts, step)? {
             return Ok(LandOutcome::CheckoutBlocked(blocked));
@@ -91,16 +93,22 @@ impl Repo {
         crash::point("git.land.before-ref");
         match self.move_ref(reference, step.old, step.new, "swarm: landed") {
             Ok(()) => {}
-            Err(error) => {
+            Err(GitError::RefMoved { found, .. }) => {
                 self.undo_updates(&checkouts, step)?;
-                if let GitError::RefMoved { found, .. } = error {
-                    return Ok(LandOutcome::TargetMoved { found });
+                return Ok(LandOutcome::TargetMoved { found });
+            }
+            // A git that was killed or failed at the end has moved it all the same. Where that
+            // cannot be read, the note stays for the next call.
+            Err(error) => {
+                if self.read_ref(reference)? != Some(step.new) {
+                    self.undo_updates(&checkouts, step)?;
+                    return Err(error);
                 }
-                return Err(error);
+                self.sync_ref(reference)?;
             }
         }
         crash::point("git.land.after-ref");
-        checkouts.iter().try_for_each(Self::followed)?;
+        { checkouts.iter() }.try_for_each(|checkout| self.followed(checkout, step))?;
         Ok(LandOutcome::Landed)
     }
 

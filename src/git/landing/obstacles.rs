@@ -8,9 +8,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
-
-use git2::Oid;
+use std::time::{Duration, Instant};
 
 use super::checkout_recovery::{Touched, begin_rehearsal, end_rehearsal, is_ours};
 use super::checkout_sync::Move;
@@ -18,10 +16,10 @@ use crate::git::error::GitError;
 use crate::git::exec::command;
 use crate::git::exec::lock_files::{self, Lock};
 use crate::git::objects::names::{branch_ref, quoted, shown};
-use crate::git::repo::Repo;
-use crate::git::worktree::commit_leftovers::under_way;
+use crate::git::operations::Operation;
+use crate::git::repo::{Head, Repo};
+use crate::git::store::oid::Oid;
 use crate::git::worktree::registry::Worktree;
-use crate::git::worktree::reset::index_is_plain;
 use crate::git::worktree::status::Kind;
 
 /// With more files than this, the stash command names the whole checkout.
@@ -38,6 +36,8 @@ pub struct Blocked {
     pub files: Vec<String>,
     /// Shell command that stashes these files; empty if there are none.
     pub command: String,
+    /// How long the lock that is the reason has been there. Its holder may end by itself.
+    pub lock_age: Option<Duration>,
 }
 
 impl Repo {
@@ -54,11 +54,39 @@ impl Repo {
             old: from,
             new: to,
         };
-        let mut found = Vec::new();
+        let mut found: Vec<Blocked> = self.absent_checkout(branch)?.into_iter().collect();
         for checkout in self.checkouts_of(branch)? {
             found.extend(self.find_obstacle(&checkout, step)?);
         }
         Ok(found)
+    }
+
+    /// A locked worktree with this branch that is absent now, as on a disk that is not plugged in.
+    /// When it comes back, its files would look like a change that takes the landings back.
+    pub(crate) fn absent_checkout(&self, branch: &str) -> Result<Option<Blocked>, GitError> {
+        let ours = self.worktrees_folder();
+        let on_it = Head::Branch(branch.to_owned());
+        let absent = self.registered()?.into_iter().find(|one| {
+            one.git_dir.join("locked").exists()
+                && !one.path.is_dir()
+                && !one.path.starts_with(&ours)
+                && self
+                    .head_at(&one.git_dir, self.root())
+                    .is_ok_and(|head| head == on_it)
+        });
+        Ok(absent.map(|one| {
+            let path = quoted(&one.path);
+            let reason = format!(
+                "that worktree has {branch} checked out, and it is locked and not there now. \
+                Bring it back, or give it up: git worktree unlock {path} && git worktree prune"
+            );
+            let checkout = Worktree {
+                name: shown(&one.path),
+                path: one.path,
+                git_dir: one.git_dir,
+            };
+            blocked(&checkout, reason)
+        }))
     }
 
     /// The obstacle to updating this checkout, if any.
@@ -67,8 +95,12 @@ impl Repo {
         checkout: &Worktree,
         step: Move<'_>,
     ) -> Result<Option<Blocked>, GitError> {
-        if let Some(what) = under_way(&checkout.git_dir) {
-            let reason = format!("a {what} is in progress there");
+        if let Some(operation) = Operation::of_commits(&checkout.git_dir) {
+            let reason = format!(
+                "a {} is in progress there; end it: {}",
+                operation.name,
+                operation.end_in(&checkout.path)
+            );
             return Ok(Some(blocked(checkout, reason)));
         }
         if let Some(held) = self.wait_for_index(checkout)? {
@@ -134,23 +166,17 @@ impl Repo {
         let lock = checkout.git_dir.join("index.lock");
         let end = Instant::now() + self.lock_wait();
         loop {
-            let state = lock_files::inspect_lock(&lock)?;
-            match state {
+            match lock_files::inspect_lock(&lock)? {
                 Lock::Absent => return Ok(None),
                 Lock::Dead if is_ours(checkout) => lock_files::remove_if_dead(&lock)?,
                 Lock::Held if Instant::now() < end => command::pause(),
-                Lock::Held => {
-                    return Ok(Some(blocked(
-                        checkout,
-                        "another program has locked the index (index.lock)".into(),
-                    )));
-                }
-                Lock::Dead => {
-                    let reason = format!(
-                        "a git command that no longer runs left {}; delete that file",
-                        shown(&lock)
-                    );
-                    return Ok(Some(blocked(checkout, reason)));
+                // Whoever holds a dead one may run where its processes cannot be seen.
+                Lock::Held | Lock::Dead => {
+                    let age = lock_files::age(&lock)?.unwrap_or_default();
+                    return Ok(Some(Blocked {
+                        lock_age: Some(age),
+                        ..blocked(checkout, lock_files::describe(&lock, age))
+                    }));
                 }
             }
         }
@@ -204,7 +230,7 @@ impl Repo {
         let files = ["diff-files", "-z", "--name-only", "--no-ext-diff"];
         let mut staged = vec!["diff-index", "--cached", "-z", "--name-only"];
         staged.extend(["--no-ext-diff", &commit]);
-        Ok(index_is_plain(checkout)
+        Ok(self.index_is_plain(checkout)?
             && self.list(checkout, &files, &paths)?.is_empty()
             && self.list(checkout, &staged, &paths)?.is_empty())
     }
@@ -262,6 +288,7 @@ fn blocked(checkout: &Worktree, reason: String) -> Blocked {
         reason,
         files: Vec::new(),
         command: String::new(),
+        lock_age: None,
     }
 }
 

@@ -8,10 +8,9 @@
 
 use std::path::PathBuf;
 
-use git2::Oid;
-
 use crate::git::error::GitError;
 use crate::git::repo::Repo;
+use crate::git::store::oid::Oid;
 use crate::git::worktree::registry::{Found, Worktree};
 use crate::git::worktree::reset::{Clean, HeadTo};
 use crate::git::worktree::reuse::ignored::KeepIgnored;
@@ -43,11 +42,13 @@ impl Repo {
         let head = HeadTo::Detached(commit);
         if let Found::Ours(kept) = self.look_up(name)?
             && is_own(&kept, name)
-            && self
-                .reset(&kept, commit, &head, Clean::Leftovers(keep))
-                .is_ok()
         {
-            return Ok(tree(&kept));
+            match self.reset(&kept, commit, &head, Clean::Leftovers(keep)) {
+                Ok(()) => return Ok(tree(&kept)),
+                // A new one would meet the same, without the build results of this one.
+                Err(error) if error.is_from_outside() => return Err(error),
+                Err(_) => {}
+            }
         }
         // It does not exist yet, or is in a state that only a new one fixes.
         let staging = format!(".new-{name}");

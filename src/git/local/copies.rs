@@ -11,12 +11,11 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
-use git2::Oid;
-
 use crate::git::error::{At, GitError};
 use crate::git::exec::command::Git;
 use crate::git::objects::names::path_of;
 use crate::git::repo::Repo;
+use crate::git::store::oid::Oid;
 use crate::git::worktree::registry::Worktree;
 use crate::remove;
 
@@ -110,35 +109,27 @@ impl Repo {
         base: Oid,
         paths: &[String],
     ) -> Result<Vec<String>, GitError> {
-        let library = self.library()?;
-        let tree = |commit: Oid| {
-            let commit = library.find_commit(commit);
-            commit.and_then(|commit| commit.tree())
-        };
-        let read = GitError::library(format!("read the files of {head}"));
-        let (new, old) = tree(head)
-            .and_then(|new| Ok((new, tree(base)?)))
-            .map_err(read)?;
-        let has = |tree: &git2::Tree<'_>, path: &String| tree.get_path(Path::new(path)).is_ok();
-        let added = paths
-            .iter()
-            .filter(|path| has(&new, path) && !has(&old, path));
-        Ok(added.cloned().collect())
+        let mut added = Vec::new();
+        for path in paths {
+            let has = |commit| self.entry_at(commit, Path::new(path));
+            if has(head)?.is_some() && has(base)?.is_none() {
+                added.push(path.clone());
+            }
+        }
+        Ok(added)
     }
 }
 
 /// Removes what an ended idea left where copies belong: a folder in the place of a file, or
 /// anything but a folder on its path. Copying a file replaces everything else.
-pub(crate) fn clear_places_of_copies(worktree: &Worktree) -> Result<(), GitError> {
+pub(crate) fn clear_places_of_copies(repo: &Repo, worktree: &Worktree) -> Result<(), GitError> {
     let copies = worktree.copies()?;
     if copies.is_empty() {
         return Ok(());
     }
-    let index = git2::Index::open(&worktree.git_dir.join("index")).map_err(GitError::library(
-        format!("read the index of {}", worktree.name),
-    ))?;
+    let index = repo.index(worktree)?.unwrap_or_default();
     // A tracked folder or link is the branch's; the index has only files.
-    let is_tracked = |place: &Path| index.iter().any(|it| path_of(&it.path).starts_with(place));
+    let is_tracked = |place: &Path| index.iter().any(|it| it.path.starts_with(place));
     let is_name = |part: Component<'_>| matches!(part, Component::Normal(_));
     // An agent can write the note, too.
     for path in copies.iter().filter(|path| path.components().all(is_name)) {

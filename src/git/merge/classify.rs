@@ -7,9 +7,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use git2::Oid;
-
 use crate::git::objects::names::path_of;
+use crate::git::store::oid::Oid;
 
 /// More conflicting files than this are COMPLEX.
 pub const MOST_FILES: usize = 10;

@@ -5,11 +5,10 @@
 
 use std::collections::HashSet;
 
-use git2::{Oid, Repository, Sort};
-
 use crate::git::error::GitError;
 use crate::git::objects::landings::is_landing;
 use crate::git::repo::Repo;
+use crate::git::store::oid::Oid;
 
 /// Arguments of [`Repo::own_work_begins`].
 #[derive(Debug, Clone)]
@@ -29,85 +28,63 @@ impl Repo {
     /// The commit after which all of the branch is its own: its base, or what came of the target
     /// into the branch since and was taken back.
     pub fn own_work_begins(&self, want: &OwnWork) -> Result<Oid, GitError> {
-        let library = self.library()?;
-        find(&library, want).map_err(GitError::library(format!(
-            "tell the branch's own work up to {:.10}",
-            want.source
-        )))
-    }
-}
-
-fn find(library: &Repository, want: &OwnWork) -> Result<Oid, git2::Error> {
-    let taken_back = targets(library, want)?;
-    let branch = beyond(library, &[want.source], want.target)?;
-    let first = first_own(library, want, &branch)?;
-    // Newest first, so the first that fits has all the others in it that do.
-    for commit in branch {
-        let fits = taken_back.contains(&commit)
-            && contains(library, commit, want.base)?
-            && !match first {
-                Some(first) => contains(library, commit, first)?,
-                None => false,
-            };
-        if fits {
-            return Ok(commit);
+        let taken_back = self.targets(want)?;
+        let branch = self.beyond(&[want.source], &[want.target])?;
+        let first = self.first_own(want, &branch)?;
+        // Newest first, so the first that fits has all the others in it that do.
+        for commit in branch {
+            let fits = taken_back.contains(&commit)
+                && self.contains(commit, want.base)?
+                && !match first {
+                    Some(first) => self.contains(commit, first)?,
+                    None => false,
+                };
+            if fits {
+                return Ok(commit);
+            }
         }
+        Ok(want.base)
     }
-    Ok(want.base)
-}
 
-/// What the target was at, and is no longer: landings, and the lines of first parents. Other
-/// commits may be a branch's that a person merged.
-fn targets(library: &Repository, want: &OwnWork) -> Result<HashSet<Oid>, git2::Error> {
-    let known = |tip: &Oid| library.find_commit(*tip).is_ok();
-    let tips: Vec<Oid> = want.taken_back.iter().copied().filter(known).collect();
-    let gone: HashSet<Oid> = beyond(library, &tips, want.target)?.into_iter().collect();
-    let mut targets = HashSet::new();
-    for oid in &gone {
-        if is_landing(&library.find_commit(*oid)?) {
-            targets.insert(*oid);
+    /// What the target was at, and is no longer: landings, and the lines of first parents. Other
+    /// commits may be a branch's that a person merged.
+    fn targets(&self, want: &OwnWork) -> Result<HashSet<Oid>, GitError> {
+        let mut tips = Vec::new();
+        for tip in &want.taken_back {
+            if self.has_commit(*tip)? {
+                tips.push(*tip);
+            }
         }
-    }
-    for tip in tips {
-        let mut at = Some(tip);
-        while let Some(oid) = at.filter(|oid| gone.contains(oid)) {
-            targets.insert(oid);
-            at = library.find_commit(oid)?.parent_ids().next();
+        let gone: HashSet<Oid> = self.beyond(&tips, &[want.target])?.into_iter().collect();
+        let mut targets = HashSet::new();
+        for oid in &gone {
+            if is_landing(&self.commit(*oid)?) {
+                targets.insert(*oid);
+            }
         }
-    }
-    Ok(targets)
-}
-
-/// Commits that these have and the target has not, none before one that descends from it.
-fn beyond(library: &Repository, tips: &[Oid], target: Oid) -> Result<Vec<Oid>, git2::Error> {
-    let mut walk = library.revwalk()?;
-    walk.set_sorting(Sort::TOPOLOGICAL)?;
-    for tip in tips {
-        walk.push(*tip)?;
-    }
-    walk.hide(target)?;
-    walk.collect()
-}
-
-/// The oldest own commit: on the line of first parents, since what is merged into a branch is its
-/// second parent. A landing is nobody's work, also where the branch was fast-forwarded to it.
-fn first_own(
-    library: &Repository,
-    want: &OwnWork,
-    branch: &[Oid],
-) -> Result<Option<Oid>, git2::Error> {
-    let branch: HashSet<&Oid> = branch.iter().collect();
-    let (mut at, mut first) = (Some(want.source), None);
-    while let Some(oid) = at.filter(|oid| *oid != want.base && branch.contains(oid)) {
-        let commit = library.find_commit(oid)?;
-        if !is_landing(&commit) {
-            first = Some(oid);
+        for tip in tips {
+            let mut at = Some(tip);
+            while let Some(oid) = at.filter(|oid| gone.contains(oid)) {
+                targets.insert(oid);
+                at = self.commit(oid)?.parents.first().copied();
+            }
         }
-        at = commit.parent_ids().next();
+        Ok(targets)
     }
-    Ok(first)
-}
 
-fn contains(library: &Repository, commit: Oid, ancestor: Oid) -> Result<bool, git2::Error> {
-    Ok(commit == ancestor || library.graph_descendant_of(commit, ancestor)?)
+    /// The oldest own commit: on the line of first parents, since what is merged into a branch is
+    /// its second parent. A landing is nobody's work, also where the branch was fast-forwarded to
+    /// it.
+    fn first_own(&self, want: &OwnWork, branch: &[Oid]) -> Result<Option<Oid>, GitError> {
+        let branch: HashSet<&Oid> = branch.iter().collect();
+        let (mut at, mut first) = (Some(want.source), None);
+        while let Some(oid) = at.filter(|oid| *oid != want.base && branch.contains(oid)) {
+            let commit = self.commit(oid)?;
+            if !is_landing(&commit) {
+                first = Some(oid);
+            }
+            at = commit.parents.first().copied();
+        }
+        Ok(first)
+    }
 }

@@ -5,12 +5,13 @@
 
 use std::collections::BTreeSet;
 
-use git2::{DiffOptions, Oid, Patch};
+use similar::{ChangeTag, TextDiff};
 
 use crate::git::error::GitError;
 use crate::git::merge::build::Settled;
 use crate::git::objects::names::{path_of, printable, shown};
 use crate::git::repo::Repo;
+use crate::git::store::oid::Oid;
 
 /// How much of a file git looks at for a NUL byte, to tell whether it is binary.
 const LOOKED_AT: usize = 8000;
@@ -111,12 +112,11 @@ impl Repo {
     }
 
     fn first_parent(&self, commit: Oid) -> Result<Oid, GitError> {
-        let library = self.library()?;
-        let found = library.find_commit(commit);
-        let parent = found.and_then(|commit| commit.parent_id(0));
-        parent.map_err(GitError::library(format!(
-            "find the parent of {commit:.10}"
-        )))
+        let parent = self.commit(commit)?.parents.first().copied();
+        parent.ok_or_else(|| GitError::Object {
+            doing: format!("compare {commit:.10} with the commit before"),
+            why: "it is the first one".into(),
+        })
     }
 
     /// The changed files and the patch.
@@ -140,7 +140,7 @@ impl Repo {
             if is_binary(&old) || is_binary(&new) {
                 binary.insert(file.blobs);
             } else {
-                *counts = count_lines(&old, &new)?;
+                *counts = count_lines(&old, &new);
                 is_hidden = true;
             }
         }
@@ -163,7 +163,7 @@ impl Repo {
 
     /// Content of a blob; empty if there is none.
     fn blob(&self, id: &str) -> Result<Vec<u8>, GitError> {
-        let parsed = Oid::from_str(id).map_err(GitError::library(format!("read {id}")))?;
+        let parsed = Oid::from_str(id).map_err(|error| GitError::no_object(&error))?;
         Ok(self.content(parsed)?.unwrap_or_default())
     }
 
@@ -202,13 +202,19 @@ fn is_binary(content: &[u8]) -> bool {
 }
 
 /// Lines added and removed. `--numstat` knows no `--text`.
-fn count_lines(old: &[u8], new: &[u8]) -> Result<Counts, GitError> {
-    let mut options = DiffOptions::new();
-    options.force_text(true);
-    let patch = Patch::from_buffers(old, None, new, None, Some(&mut options));
-    let counted = patch.and_then(|patch| patch.line_stats());
-    let (_, added, removed) = counted.map_err(GitError::library("count changed lines"))?;
-    Ok((Some(added as u64), Some(removed as u64)))
+fn count_lines(old: &[u8], new: &[u8]) -> Counts {
+    let [old, new] = [old, new].map(String::from_utf8_lossy);
+    let lines = TextDiff::from_lines(old.as_ref(), new.as_ref());
+    let count = |tag| {
+        lines
+            .iter_all_changes()
+            .filter(|it| it.tag() == tag)
+            .count() as u64
+    };
+    (
+        Some(count(ChangeTag::Insert)),
+        Some(count(ChangeTag::Delete)),
+    )
 }
 
 /// Parses `--raw --no-abbrev -z`: `:<mode> <mode> <before> <after> <status>`, then one path, or two

@@ -1,18 +1,20 @@
 //! Compares the target with where it was last seen and, if its history was rewritten, replays a
 //! branch on it.
 //!
-//! Invariant: replaying works in memory and moves nothing; the same inputs give the same commits.
+//! Invariant: replaying works in memory and moves nothing; the same inputs give the same commits,
+//! unless they are signed.
 //! Authors stay; the committer is the given identity at the given time. A branch that contains
 //! merges is replayed as one commit, since a replay commit by commit would lose their conflict
 //! resolutions.
-
-use git2::Oid;
 
 use super::build::Settled;
 use super::classify::{ConflictClass, ConflictFile};
 use crate::domain::time::Timestamp;
 use crate::git::error::GitError;
-use crate::git::repo::{Identity, NewCommit, Repo, subject_of, write_commit};
+use crate::git::person::Identity;
+use crate::git::repo::Repo;
+use crate::git::store::format::{Commit, NewCommit};
+use crate::git::store::oid::Oid;
 use crate::git::worktree::status::Kind;
 
 /// How the target changed since it was last seen.
@@ -25,7 +27,7 @@ pub enum TargetState {
         /// Its current commit.
         to: Oid,
     },
-    /// The last known commit is no longer part of it (force-push, reset).
+    /// The last known commit is no longer part of it (pull --rebase, force-push, reset).
     Rewritten {
         /// Its current commit.
         to: Oid,
@@ -72,7 +74,7 @@ pub enum Rebased {
     Nothing,
 }
 
-/// Reference that keeps a branch's commit from before a force-push.
+/// Reference that keeps a branch's commit from before its history was rewritten.
 pub fn dropped_ref(branch: &str, tip: &str) -> String {
     format!("refs/swarm/rescue/dropped-{branch}-{tip:.10}")
 }
@@ -88,26 +90,23 @@ impl Repo {
         })
     }
 
-    /// Keeps the commits that a force-push removed, under [`dropped_ref`]. Does nothing if the
+    /// Keeps the commits that a rewrite removed, under [`dropped_ref`]. Does nothing if the
     /// commit no longer exists.
     pub fn keep_dropped(&self, branch: &str, tip: Oid) -> Result<(), GitError> {
         if self.tree_of(tip).is_err() {
             return Ok(());
         }
         let reference = dropped_ref(branch, &tip.to_string());
-        self.create_ref(&reference, tip, "swarm: dropped by a force-push")
+        self.create_ref(&reference, tip, "swarm: dropped by a rewrite")
     }
 
     /// Replays the source's own commits onto the new base, in memory.
     pub fn rebase_source(&self, want: &Rebase) -> Result<Rebased, GitError> {
         let (own, as_one) = self.own_commits(want)?;
-        let library = self.library()?;
         let mut head = want.new_base;
         for (commit, parent) in &own {
-            let found = library
-                .find_commit(*commit)
-                .map_err(|_| GitError::CommitMissing { oid: *commit })?;
-            let tree = match self.transplant(&library, *commit, *parent, head, want)? {
+            let found = self.commit(*commit)?;
+            let tree = match self.transplant(*commit, *parent, head, want)? {
                 Settled::Tree { tree, .. } => tree,
                 Settled::Open { class, files } => {
                     return Ok(Rebased::Conflict {
@@ -121,10 +120,10 @@ impl Repo {
                 tree,
                 parents: &[head],
                 message: &self.message_of(&found, want, as_one)?,
-                author: &found.author().to_owned(),
-                committer: &want.identity.signature(want.time)?,
+                author: &found.author,
+                committer: &want.identity.at(want.time),
             };
-            head = write_commit(&library, &new)?;
+            head = self.write_branch_commit(&new)?;
         }
         if own.is_empty() {
             return Ok(Rebased::Nothing);
@@ -157,29 +156,18 @@ impl Repo {
     /// Commits to replay, oldest first, each with the commit its change is measured against; and
     /// whether the branch is replayed as one commit.
     fn own_commits(&self, want: &Rebase) -> Result<(Vec<(Oid, Oid)>, bool), GitError> {
-        let library = self.library()?;
-        let read = || -> Result<(Vec<(Oid, Oid)>, bool), git2::Error> {
-            let mut walk = library.revwalk()?;
-            walk.set_sorting(git2::Sort::TOPOLOGICAL | git2::Sort::REVERSE)?;
-            walk.push(want.source)?;
-            walk.hide(want.old_base)?;
-            let commits: Vec<Oid> = walk.collect::<Result<_, _>>()?;
-            let parents = |oid: Oid| {
-                library
-                    .find_commit(oid)
-                    .map(|commit| commit.parent_ids().collect::<Vec<_>>())
+        let mut commits = self.beyond(&[want.source], &[want.old_base])?;
+        commits.reverse();
+        let mut own = Vec::new();
+        for commit in commits {
+            let [parent] = self.commit(commit)?.parents[..] else {
+                let base = self.merge_base(want.old_base, want.source)?;
+                let base = base.ok_or(GitError::CommitMissing { oid: want.old_base })?;
+                return Ok((vec![(want.source, base)], true));
             };
-            let mut own = Vec::new();
-            for commit in commits {
-                let [parent] = parents(commit)?[..] else {
-                    let base = library.merge_base(want.old_base, want.source)?;
-                    return Ok((vec![(want.source, base)], true));
-                };
-                own.push((commit, parent));
-            }
-            Ok((own, false))
-        };
-        read().map_err(GitError::library("list the branch's own commits"))
+            own.push((commit, parent));
+        }
+        Ok((own, false))
     }
 
     /// Applies the change from `parent` to `commit` on top of `onto`. `merge-tree --merge-base`
@@ -187,13 +175,12 @@ impl Repo {
     /// with every supported git.
     fn transplant(
         &self,
-        library: &git2::Repository,
         commit: Oid,
         parent: Oid,
         onto: Oid,
         want: &Rebase,
     ) -> Result<Settled, GitError> {
-        let signature = want.identity.signature(want.time)?;
+        let signature = want.identity.at(want.time);
         let made = |tree: Oid, parents: &[Oid], message: &str| {
             let new = NewCommit {
                 tree,
@@ -202,7 +189,7 @@ impl Repo {
                 author: &signature,
                 committer: &signature,
             };
-            write_commit(library, &new)
+            self.write_commit(&new)
         };
         let base = made(self.tree_of(parent)?, &[], "base")?;
         let ours = made(self.tree_of(onto)?, &[base], "ours")?;
@@ -211,16 +198,11 @@ impl Repo {
     }
 
     /// The commit's message; for a branch replayed as one commit, the subjects of all its commits.
-    fn message_of(
-        &self,
-        commit: &git2::Commit<'_>,
-        want: &Rebase,
-        as_one: bool,
-    ) -> Result<String, GitError> {
+    fn message_of(&self, commit: &Commit, want: &Rebase, as_one: bool) -> Result<String, GitError> {
         if !as_one {
-            return Ok(String::from_utf8_lossy(commit.message_raw_bytes()).into_owned());
+            return Ok(commit.text());
         }
-        let mut message = format!("{}\n\nReplayed as one commit:\n", subject_of(commit));
+        let mut message = format!("{}\n\nReplayed as one commit:\n", commit.subject());
         for (_, subject) in self
             .commits_between(want.old_base, want.source)?
             .iter()

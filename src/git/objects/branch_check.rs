@@ -4,10 +4,9 @@
 //! target cannot be merged, and files in swarm's own directories would land on top of the state in
 //! the person's checkout.
 
-use git2::Oid;
-
 use crate::git::error::GitError;
 use crate::git::repo::Repo;
+use crate::git::store::oid::Oid;
 
 /// Directories with swarm's local state, which must not be committed.
 const PRIVATE: &[&str] = &[".swarm/state", ".swarm/provenance", ".swarm/logs"];
@@ -25,31 +24,19 @@ pub enum BranchProblem {
 impl Repo {
     /// The problem with the branch at `head` that started at `base`; `None` if there is none.
     pub fn branch_problem(&self, head: Oid, base: Oid) -> Result<Option<BranchProblem>, GitError> {
-        let library = self.library()?;
-        match library.merge_base(head, base) {
-            Err(error) if error.code() == git2::ErrorCode::NotFound => {
-                return Ok(Some(BranchProblem::Unrelated));
+        if self.merge_base(head, base)?.is_none() {
+            return Ok(Some(BranchProblem::Unrelated));
+        }
+        let at = |commit: Oid, path: &str| -> Result<Option<Oid>, GitError> {
+            Ok(self.entry_at(commit, path.as_ref())?.map(|entry| entry.id))
+        };
+        let mut private = Vec::new();
+        for path in PRIVATE {
+            let now = at(head, path)?;
+            if now.is_some() && now != at(base, path)? {
+                private.push((*path).to_owned());
             }
-            found => found.map_err(GitError::library(format!("compare {head} with {base}")))?,
-        };
-        let tree = |commit: Oid| {
-            let commit = library.find_commit(commit);
-            commit.and_then(|commit| commit.tree())
-        };
-        let read = GitError::library(format!("read the files of {head}"));
-        let (new, old) = tree(head)
-            .and_then(|new| Ok((new, tree(base)?)))
-            .map_err(read)?;
-        let at = |tree: &git2::Tree<'_>, path: &str| {
-            let entry = tree.get_path(path.as_ref()).ok();
-            entry.map(|entry| entry.id())
-        };
-        let touched = |path: &&&str| at(&new, path).is_some() && at(&new, path) != at(&old, path);
-        let private: Vec<String> = PRIVATE
-            .iter()
-            .filter(touched)
-            .map(ToString::to_string)
-            .collect();
+        }
         Ok((!private.is_empty()).then_some(BranchProblem::Private(private)))
     }
 }

@@ -11,16 +11,16 @@ use std::fs;
 use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::Path;
 
-use git2::Oid;
-
 use super::names::check_ref;
 use crate::git::GitError;
 use crate::git::error::At as _;
 use crate::git::repo::Repo;
+use crate::git::store::oid::Oid;
 use crate::plain_file;
 
-/// First line of a bundle, of the only version that is read.
-const SIGNATURE: &str = "# v2 git bundle\n";
+/// First line of a bundle, of the versions that are read: of SHA-1, and of SHA-256. See
+/// `gitformat-bundle(5)`.
+const SIGNATURES: [&str; 2] = ["# v2 git bundle\n", "# v3 git bundle\n"];
 /// Most bytes before the pack.
 const HEAD_MAX: u64 = 1024 * 1024;
 
@@ -42,7 +42,7 @@ impl BundleHead {
         let mut lines = BufReader::new(plain_file::open(file)?.take(HEAD_MAX));
         let mut line = Vec::new();
         lines.read_until(b'\n', &mut line)?;
-        if line != SIGNATURE.as_bytes() {
+        if !SIGNATURES.iter().any(|it| line == it.as_bytes()) {
             return Err(no_bundle());
         }
         let mut head = Self::default();
@@ -55,8 +55,11 @@ impl BundleHead {
             if text.is_empty() {
                 return Ok(head);
             }
-            head.add(&String::from_utf8_lossy(text))
-                .ok_or_else(no_bundle)?;
+            // What it needs of git, such as `@object-format=sha256`, git itself checks.
+            if !text.starts_with(b"@") {
+                head.add(&String::from_utf8_lossy(text))
+                    .ok_or_else(no_bundle)?;
+            }
         }
     }
 
@@ -66,7 +69,7 @@ impl BundleHead {
             None => (false, line),
         };
         let (oid, name) = rest.split_once(' ').unwrap_or((rest, ""));
-        let oid = Some(oid).filter(|oid| oid.len() == 40)?.parse().ok()?;
+        let oid = oid.parse().ok()?;
         if is_needed {
             self.needs.push(oid);
         } else {
@@ -101,7 +104,7 @@ impl Repo {
         for folder in [&info, &scratch.join("refs")] {
             fs::create_dir_all(folder).at("make", folder)?;
         }
-        let config = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n";
+        let config = self.bare_config()?;
         let alternates = format!("{}\n", objects.display());
         for (name, text) in [
             ("HEAD", "ref: refs/heads/none\n"),
@@ -123,6 +126,11 @@ impl Repo {
         Ok(())
     }
 
+    /// Whether the clone lacks the beginning of its history, of which git makes no bundle.
+    pub fn is_shallow(&self) -> bool {
+        self.common_dir().join("shallow").exists()
+    }
+
     /// Commits without parents that `commit` descends from, sorted.
     pub fn root_commits(&self, commit: Oid) -> Result<Vec<String>, GitError> {
         let output = self
@@ -137,9 +145,14 @@ impl Repo {
         Ok(roots)
     }
 
-    /// Whether the repository has the object, and it is a commit.
-    pub fn has_commit(&self, commit: Oid) -> Result<bool, GitError> {
-        Ok(self.library()?.find_commit(commit).is_ok())
+    /// Configuration of a git directory of our own that uses the repository's objects.
+    pub(crate) fn bare_config(&self) -> Result<&'static str, GitError> {
+        Ok(if self.is_sha256()? {
+            "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\tobjectFormat = \
+            sha256\n"
+        } else {
+            "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
+        })
     }
 
     /// Whether objects are named by SHA-256 instead of SHA-1.

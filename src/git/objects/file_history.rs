@@ -8,11 +8,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use git2::{ObjectType, Oid};
-
 use super::names::{path_of, printable};
 use crate::git::error::GitError;
 use crate::git::repo::Repo;
+use crate::git::store::objects::read_oid;
+use crate::git::store::oid::Oid;
 
 /// First byte of a commit line in the log format below.
 const COMMIT: u8 = 1;
@@ -65,10 +65,10 @@ impl Changes {
 }
 
 impl Repo {
-    /// Object id of this content.
-    pub fn content_id(content: &[u8]) -> Result<Oid, GitError> {
-        Oid::hash_object(ObjectType::Blob, content)
-            .map_err(GitError::library("hash the content of a file"))
+    /// Object id of this content as a file.
+    pub fn content_id(&self, content: &[u8]) -> Result<Oid, GitError> {
+        let git = self.git().args(["hash-object", "-t", "blob", "--stdin"]);
+        read_oid(&git.input(content).ok()?)
     }
 
     /// All changes of these files and folders on the first-parent history of `HEAD`.
@@ -97,22 +97,12 @@ impl Repo {
     }
 
     /// Unified diff of two contents; empty if they are equal.
-    pub fn patch(path: &str, before: &[u8], now: &[u8]) -> Result<String, GitError> {
-        let name = Some(Path::new(path));
-        let made = git2::Patch::from_buffers(before, name, now, name, None)
-            .and_then(|mut patch| patch.to_buf());
-        let text = made.map_err(GitError::library(format!("compare {path}")))?;
-        Ok(String::from_utf8_lossy(&text).into_owned())
-    }
-
-    /// Content of a blob; `None` if it is no longer in the repository.
-    pub fn content(&self, id: Oid) -> Result<Option<Vec<u8>>, GitError> {
-        let library = self.library()?;
-        match library.find_blob(id) {
-            Ok(blob) => Ok(Some(blob.content().to_vec())),
-            Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
-            Err(error) => Err(GitError::library(format!("read {id:.10}"))(error)),
-        }
+    pub fn patch(path: &str, before: &[u8], now: &[u8]) -> String {
+        let [before, now] = [before, now].map(String::from_utf8_lossy);
+        let lines = similar::TextDiff::from_lines(before.as_ref(), now.as_ref());
+        let (old, new) = (format!("a/{path}"), format!("b/{path}"));
+        let mut unified = lines.unified_diff();
+        unified.header(&old, &new).to_string()
     }
 }
 

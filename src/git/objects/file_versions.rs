@@ -4,10 +4,9 @@
 
 use std::path::Path;
 
-use git2::{ErrorCode, Oid};
-
 use crate::git::error::GitError;
 use crate::git::repo::Repo;
+use crate::git::store::oid::Oid;
 
 impl Repo {
     /// Object ids of these files and folders in a commit, in their order; `None` for one that is
@@ -17,24 +16,17 @@ impl Repo {
         commit: Oid,
         paths: &[&str],
     ) -> Result<Option<Vec<Option<Oid>>>, GitError> {
-        let library = self.library()?;
-        let read = || -> Result<Option<Vec<Option<Oid>>>, git2::Error> {
-            let tree = match library.find_commit(commit) {
-                Err(error) if error.code() == ErrorCode::NotFound => return Ok(None),
-                commit => commit?.tree()?,
-            };
-            let version = |path: &&str| match tree.get_path(Path::new(path)) {
-                Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
-                entry => entry.map(|entry| Some(entry.id())),
-            };
-            paths
-                .iter()
-                .map(version)
-                .collect::<Result<_, _>>()
-                .map(Some)
+        if !self.has_commit(commit)? {
+            return Ok(None);
+        }
+        let version = |path: &&str| -> Result<Option<Oid>, GitError> {
+            let entry = self.entry_at(commit, Path::new(path))?;
+            Ok(entry.map(|entry| entry.id))
         };
-        read().map_err(GitError::library(format!(
-            "look up files in commit {commit:.10}"
-        )))
+        paths
+            .iter()
+            .map(version)
+            .collect::<Result<_, _>>()
+            .map(Some)
     }
 }

@@ -5,13 +5,15 @@
 //! nothing in the repository. Every call can be repeated after a kill.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use git2::{ErrorCode, Oid, Repository};
-
-use super::landings::merge_base;
+use super::refs::list;
 use crate::git::error::{At, GitError};
+use crate::git::exec::command::Git;
 use crate::git::repo::Repo;
+use crate::git::store::objects::read_oid;
+use crate::git::store::oid::Oid;
+use crate::git::store::walk::{is_ancestor, merge_base};
 
 /// Prefix of imported references; an import's own prefix follows.
 pub const IMPORTS: &str = "refs/swarm/import/";
@@ -20,7 +22,10 @@ pub const IMPORTS: &str = "refs/swarm/import/";
 const NEEDED: &str = "refs/swarm/needed/";
 
 /// A repository that has a bundle's commits beside those of the main one.
-pub struct Quarantine(Repository);
+pub struct Quarantine {
+    repo: Repo,
+    dir: PathBuf,
+}
 
 impl Repo {
     /// Whether one of these commits is here and an ancestor of the branch.
@@ -49,8 +54,14 @@ impl Repo {
         bundle: &Path,
         dir: &Path,
     ) -> Result<Quarantine, GitError> {
-        let library = Repository::init_bare(dir)
-            .map_err(GitError::library(format!("make {}", dir.display())))?;
+        let format = if self.is_sha256()? {
+            "--object-format=sha256"
+        } else {
+            "--object-format=sha1"
+        };
+        fs::create_dir_all(dir).at("make", dir)?;
+        let init = ["init", "--quiet", "--bare", "--template=", format];
+        self.git_found_in(dir, dir).args(init).ok()?;
         let alternates = dir.join("objects").join("info");
         fs::create_dir_all(&alternates).at("make", &alternates)?;
         let file = alternates.join("alternates");
@@ -59,12 +70,14 @@ impl Repo {
         fs::write(&file, line).at("write", &file)?;
         // Git takes a bundle only where what it needs is reachable.
         for oid in needs {
-            library
-                .reference(&format!("{NEEDED}{oid}"), *oid, true, "")
-                .map_err(GitError::library("prepare to read a bundle"))?;
+            let git = self.git_at(dir, dir).arg("update-ref");
+            git.args([format!("{NEEDED}{oid}"), oid.to_string()]).ok()?;
         }
         self.fetch(dir, bundle, "+refs/*:refs/*")?;
-        Ok(Quarantine(library))
+        Ok(Quarantine {
+            repo: self.clone(),
+            dir: dir.to_owned(),
+        })
     }
 
     /// Puts all commits of a bundle into the repository, under `refs/swarm/import/<name>/`.
@@ -107,42 +120,36 @@ impl Repo {
 impl Quarantine {
     /// The object that a reference of the bundle names.
     pub fn reference(&self, name: &str) -> Option<Oid> {
-        self.0.find_reference(name).ok()?.target()
+        let words = ["rev-parse", "--verify", "--quiet", "--end-of-options"];
+        let asked = self.git().args(words).arg(name).ok().ok()?;
+        read_oid(&asked).ok()
     }
 
     /// All references of the bundle.
     pub fn references(&self) -> Result<Vec<(String, Oid)>, GitError> {
-        let read = || -> Result<Vec<(String, Oid)>, git2::Error> {
-            let mut found = Vec::new();
-            for reference in self.0.references()? {
-                let reference = reference?;
-                let name = String::from_utf8_lossy(reference.name_bytes()).into_owned();
-                found.extend(reference.target().map(|oid| (name, oid)));
-            }
-            found.sort();
-            Ok(found)
-        };
-        read().map_err(GitError::library("list the references of the bundle"))
+        list(self.git(), "")
     }
 
     /// Whether the commit is there.
     pub fn has_commit(&self, oid: Oid) -> bool {
-        self.0.find_commit(oid).is_ok()
+        let asked = self.git().args(["cat-file", "-e"]);
+        asked.arg(format!("{oid}^{{commit}}")).ok().is_ok()
     }
 
     /// Best common ancestor; `None` if the histories are unrelated.
     pub fn merge_base(&self, one: Oid, other: Oid) -> Result<Option<Oid>, GitError> {
-        merge_base(&self.0, one, other)
+        merge_base(self.git(), one, other)
     }
 
     /// Whether `commit` is `ancestor` or descends from it.
     pub fn contains(&self, commit: Oid, ancestor: Oid) -> Result<bool, GitError> {
-        if commit == ancestor {
-            return Ok(true);
+        if !self.has_commit(commit) || !self.has_commit(ancestor) {
+            return Ok(commit == ancestor);
         }
-        match self.0.graph_descendant_of(commit, ancestor) {
-            Err(error) if error.code() == ErrorCode::NotFound => Ok(false),
-            found => found.map_err(GitError::library("compare two commits")),
-        }
+        is_ancestor(self.git(), ancestor, commit)
+    }
+
+    fn git(&self) -> Git<'_> {
+        self.repo.git_at(&self.dir, &self.dir)
     }
 }

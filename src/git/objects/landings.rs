@@ -5,10 +5,10 @@
 
 use std::collections::HashSet;
 
-use git2::{Oid, Sort};
-
 use crate::git::error::GitError;
 use crate::git::repo::Repo;
+use crate::git::store::format::Commit;
+use crate::git::store::oid::Oid;
 
 const IDEA: &str = "Swarm-Idea: ";
 const OPERATION: &str = "Swarm-Op: ";
@@ -35,92 +35,62 @@ impl Repo {
         hidden: Option<Oid>,
         known: impl Fn(Oid) -> bool,
     ) -> Result<Vec<Landed>, GitError> {
-        let library = self.library()?;
-        let read = || -> Result<Vec<Landed>, git2::Error> {
-            let mut walk = library.revwalk()?;
-            walk.set_sorting(Sort::NONE)?;
-            walk.simplify_first_parent()?;
-            walk.push(tip)?;
-            if let Some(hidden) = hidden {
-                walk.hide(hidden)?;
-            }
-            let mut found = Vec::new();
-            for oid in walk {
-                let oid = oid?;
-                if known(oid) {
-                    break;
-                }
-                found.extend(landed(&library.find_commit(oid)?));
-            }
-            Ok(found)
+        let is_beyond = match hidden {
+            Some(hidden) => Some(self.beyond(&[tip], &[hidden])?),
+            None => None,
         };
-        read().map_err(GitError::library(format!(
-            "list the landings up to {tip:.10}"
-        )))
+        let is_beyond: Option<HashSet<Oid>> = is_beyond.map(|all| all.into_iter().collect());
+        let is_wanted = |oid: &Oid| is_beyond.as_ref().is_none_or(|all| all.contains(oid));
+        let mut found = Vec::new();
+        let mut at = Some(tip);
+        while let Some(oid) = at.filter(|oid| is_wanted(oid) && !known(*oid)) {
+            // A shallow clone does not have all of its history.
+            let Some(commit) = self.find_commit(oid)? else {
+                break;
+            };
+            found.extend(landed(&commit));
+            at = commit.parents.first().copied();
+        }
+        Ok(found)
     }
 
     /// Of these commits, which `tip` has, those that no landing brought.
     pub fn not_landed(&self, tip: Oid, commits: &HashSet<Oid>) -> Result<HashSet<Oid>, GitError> {
-        let library = self.library()?;
-        let read = || -> Result<HashSet<Oid>, git2::Error> {
-            let (mut open, mut seen, mut found) = (vec![tip], HashSet::new(), HashSet::new());
-            while let Some(oid) = open.pop() {
-                if !commits.contains(&oid) || !seen.insert(oid) {
-                    continue;
-                }
-                let commit = library.find_commit(oid)?;
-                if landed(&commit).is_some() {
-                    // Its other parents are an agent's work.
-                    open.extend(commit.parent_ids().take(1));
-                } else {
-                    found.insert(oid);
-                    open.extend(commit.parent_ids());
-                }
+        let (mut open, mut seen, mut found) = (vec![tip], HashSet::new(), HashSet::new());
+        while let Some(oid) = open.pop() {
+            if !commits.contains(&oid) || !seen.insert(oid) {
+                continue;
             }
-            Ok(found)
-        };
-        read().map_err(GitError::library(format!(
-            "tell landings from other commits up to {tip:.10}"
-        )))
-    }
-
-    /// Best common ancestor; `None` if the histories are unrelated.
-    pub fn merge_base(&self, one: Oid, other: Oid) -> Result<Option<Oid>, GitError> {
-        merge_base(&self.library()?, one, other)
-    }
-}
-
-/// Best common ancestor in this repository.
-pub(super) fn merge_base(
-    library: &git2::Repository,
-    one: Oid,
-    other: Oid,
-) -> Result<Option<Oid>, GitError> {
-    match library.merge_base(one, other) {
-        Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
-        found => found.map(Some).map_err(GitError::library(format!(
-            "compare {one:.10} with {other:.10}"
-        ))),
+            let commit = self.commit(oid)?;
+            if landed(&commit).is_some() {
+                // Its other parents are an agent's work.
+                open.extend(commit.parents.iter().take(1));
+            } else {
+                found.insert(oid);
+                open.extend(&commit.parents);
+            }
+        }
+        Ok(found)
     }
 }
 
 /// Whether it is a merge commit with swarm's trailers.
-pub(crate) fn is_landing(commit: &git2::Commit<'_>) -> bool {
+pub(crate) fn is_landing(commit: &Commit) -> bool {
     landed(commit).is_some()
 }
 
-fn landed(commit: &git2::Commit<'_>) -> Option<Landed> {
-    let message = String::from_utf8_lossy(commit.message_bytes());
+fn landed(commit: &Commit) -> Option<Landed> {
+    let message = commit.text();
     let last = message.trim_end().rsplit("\n\n").next()?;
     let trailer = |name| {
         last.lines()
             .find_map(|line| Some(line.strip_prefix(name)?.trim().to_owned()))
     };
-    (commit.parent_count() > 1).then_some(())?;
+    (commit.parents.len() > 1).then_some(())?;
     Some(Landed {
-        commit: commit.id(),
+        commit: commit.id,
         idea: trailer(IDEA)?,
         operation: trailer(OPERATION)?,
-        at: commit.time().seconds(),
+        at: commit.seconds(),
     })
 }

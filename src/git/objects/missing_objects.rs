@@ -4,10 +4,9 @@
 //! Invariant: reads only. Objects that both commits use are not checked: they have been written
 //! before.
 
-use git2::Oid;
-
 use crate::git::error::GitError;
 use crate::git::repo::Repo;
+use crate::git::store::oid::Oid;
 
 /// Mode of a submodule entry, whose commit is not in this repository.
 const SUBMODULE: &[u8] = b"160000";
@@ -29,13 +28,13 @@ impl Repo {
         if output.code != 0 {
             return Ok(Some(output.stderr));
         }
-        let library = self.library()?;
-        let database = library
-            .odb()
-            .map_err(GitError::library("open the object database"))?;
+        // Git fetches what a checkout needs.
+        if self.is_partial() {
+            return Ok(None);
+        }
         // `:100644 100644 <object> <object> M`, and the path.
         let lines = output.pieces().step_by(2);
-        let mut wanted = lines.filter_map(|line| {
+        let wanted = lines.filter_map(|line| {
             let fields: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();
             let [_, mode, _, object, _] = fields[..] else {
                 return None;
@@ -43,7 +42,12 @@ impl Repo {
             let object = Oid::from_str(&String::from_utf8_lossy(object)).ok()?;
             (mode != SUBMODULE && !object.is_zero()).then_some(object)
         });
-        let gone = wanted.find(|object| !database.exists(*object));
-        Ok(gone.map(|object| format!("object {object:.10} is missing from the git repository")))
+        for object in wanted {
+            if !self.has_object(object)? {
+                let what = format!("object {object:.10} is missing from the git repository");
+                return Ok(Some(what));
+            }
+        }
+        Ok(None)
     }
 }

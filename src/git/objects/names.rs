@@ -19,7 +19,7 @@ pub fn branch_ref(name: &str) -> Result<String, GitError> {
         "it starts with a dash"
     } else if name == "HEAD" {
         "git reserves the name HEAD"
-    } else if !git2::Reference::is_valid_name(&full) {
+    } else if !is_valid(&full) {
         "git does not allow it (see `git check-ref-format`)"
     } else {
         return Ok(full);
@@ -29,7 +29,7 @@ pub fn branch_ref(name: &str) -> Result<String, GitError> {
 
 /// Checks a full reference name, such as `refs/swarm/rescue/x`.
 pub fn check_ref(name: &str) -> Result<(), GitError> {
-    let fine = name.starts_with("refs/") && git2::Reference::is_valid_name(name);
+    let fine = name.starts_with("refs/") && is_valid(name);
     fine.then_some(()).ok_or_else(|| {
         bad(
             "reference",
@@ -37,6 +37,20 @@ pub fn check_ref(name: &str) -> Result<(), GitError> {
             "git does not allow it (see `git check-ref-format`)",
         )
     })
+}
+
+/// Whether git allows a full reference name; the rules are those of `git check-ref-format`.
+fn is_valid(name: &str) -> bool {
+    let forbidden = |byte: u8| byte <= b' ' || byte == 0x7f || b"~^:?*[\\".contains(&byte);
+    let component = |part: &str| {
+        !part.is_empty() && !part.starts_with('.') && !part.to_ascii_lowercase().ends_with(".lock")
+    };
+    name.contains('/')
+        && name.split('/').all(component)
+        && !name.ends_with('.')
+        && !name.contains("..")
+        && !name.contains("@{")
+        && !name.bytes().any(forbidden)
 }
 
 /// Checks the name of a worktree's directory. Names starting with a dot are swarm's own.

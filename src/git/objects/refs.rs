@@ -2,59 +2,44 @@
 //!
 //! Invariant: a reference moves only from the expected commit, and when a call returns, file and
 //! directory are synced. Every function can be repeated after a kill: if the result already exists,
-//! it succeeds. Uses git2 (0.3 ms a reference against 1.9 ms by command line; syncing comes on
-//! top).
+//! it succeeds. A reference is read in 0.05 ms by a kept process and written in 3 ms by a new one;
+//! syncing comes on top.
 
 use std::path::PathBuf;
 use std::time::Instant;
 
-use git2::{ErrorCode, Oid};
-
 use super::fsync;
 use super::names::check_ref;
 use crate::git::error::GitError;
+use crate::git::exec::child::Output;
+use crate::git::exec::command::Git;
 use crate::git::exec::lock_files;
 use crate::git::repo::Repo;
+use crate::git::store::oid::Oid;
 
 impl Repo {
     /// Object that the reference names (for an annotated tag, the tag object); `None` if there is
     /// none.
     pub fn read_ref(&self, name: &str) -> Result<Option<Oid>, GitError> {
         check_ref(name)?;
-        target_of(&self.library()?, name)
+        if let Some(found) = self.header_of_ref(name)? {
+            return Ok(Some(found.id));
+        }
+        // Its object may be missing, which does not free the name.
+        let words = ["rev-parse", "--verify", "--quiet", "--end-of-options"];
+        let asked = self.git().args(words).arg(name).run()?;
+        Ok(Oid::from_hex(asked.line()).filter(|_| asked.code == 0))
     }
 
     /// References whose full name starts with `prefix`, with their objects, sorted.
     pub fn list_refs(&self, prefix: &str) -> Result<Vec<(String, Oid)>, GitError> {
-        let library = self.library()?;
-        let read = || -> Result<Vec<(String, Oid)>, git2::Error> {
-            let mut found = Vec::new();
-            // A reference's name has none of the characters that mean something in a pattern.
-            for reference in library.references_glob(&format!("{prefix}*"))? {
-                let reference = reference?;
-                let name = String::from_utf8_lossy(reference.name_bytes()).into_owned();
-                if let Some(oid) = reference.target() {
-                    found.push((name, oid));
-                }
-            }
-            found.sort();
-            Ok(found)
-        };
-        read().map_err(GitError::library("list references"))
+        list(self.git(), prefix)
     }
 
     /// Creates the reference. Succeeds if it already names the same object; with another object:
     /// [`GitError::RefMoved`].
     pub fn create_ref(&self, name: &str, oid: Oid, log: &str) -> Result<(), GitError> {
-        self.swap_ref(name, None, oid, log)?;
-        // libgit2 syncs the file and its directory, but not new directories above.
-        let file = self.common_dir().join(name);
-        let refs = self.common_dir().join("refs");
-        let above = file
-            .ancestors()
-            .skip(2)
-            .take_while(|dir| dir.starts_with(&refs));
-        above.into_iter().try_for_each(fsync::sync)
+        self.swap_ref(name, None, oid, log)
     }
 
     /// Moves the reference from `expected` to `new`. Succeeds if it is already at `new`; elsewhere:
@@ -68,16 +53,18 @@ impl Repo {
     pub fn delete_ref(&self, name: &str, expected: Oid) -> Result<(), GitError> {
         check_ref(name)?;
         self.with_ref_lock(name, || {
-            let library = self.library()?;
-            let Some(mut reference) = optional(library.find_reference(name), name)? else {
+            let Some(found) = self.read_ref(name)? else {
                 return Ok(Attempt::Done);
             };
-            if reference.target() != Some(expected) {
-                return Err(moved(name, reference.target(), Some(expected)));
+            if found != expected {
+                return Err(moved(name, Some(found), Some(expected)));
             }
-            // Under the lock, libgit2 compares again with the value just read.
-            retry_if_contended(reference.delete(), name)
+            let git = self
+                .durable()
+                .args(["update-ref", "--no-deref", "-d", name]);
+            attempt(&git.arg(expected.to_string()).run()?)
         })?;
+        self.sync_ref(name)?;
         self.free_ref(name)
     }
 
@@ -91,12 +78,11 @@ impl Repo {
 
     /// Commit that a branch, tag or commit id resolves to, if any.
     pub fn resolve_commit(&self, name: &str) -> Result<Option<Oid>, GitError> {
-        let library = self.library()?;
-        let found = library
-            .resolve_reference_from_short_name(name)
-            .and_then(|reference| reference.peel_to_commit())
-            .or_else(|_| library.find_commit(Oid::from_str(name)?));
-        Ok(found.ok().map(|commit| commit.id()))
+        if check_ref(&format!("refs/{name}")).is_err() {
+            return Ok(None);
+        }
+        let found = self.header_of_ref(&format!("{name}^{{commit}}"))?;
+        Ok(found.map(|found| found.id))
     }
 
     fn swap_ref(
@@ -108,20 +94,36 @@ impl Repo {
     ) -> Result<(), GitError> {
         check_ref(name)?;
         self.with_ref_lock(name, || {
-            let library = self.library()?;
-            let found = target_of(&library, name)?;
+            let found = self.read_ref(name)?;
             if found == Some(new) {
                 return Ok(Attempt::Done);
             }
             if found != expected {
                 return Err(moved(name, found, expected));
             }
-            let result = match expected {
-                None => library.reference(name, new, false, log),
-                Some(expected) => library.reference_matching(name, new, true, expected, log),
-            };
-            retry_if_contended(result.map(|_| ()), name)
-        })
+            let before = expected.unwrap_or_else(|| new.zero());
+            let git = self.durable().args(["update-ref", "-m", log, name]);
+            attempt(&git.args([new.to_string(), before.to_string()]).run()?)
+        })?;
+        self.sync_ref(name)
+    }
+
+    /// A command that syncs the references it writes.
+    fn durable(&self) -> Git<'_> {
+        self.git().config("core.fsync=reference")
+    }
+
+    /// Syncs the directories of a reference, which git does not.
+    pub(crate) fn sync_ref(&self, name: &str) -> Result<(), GitError> {
+        let tables = self.common_dir().join("reftable");
+        if tables.is_dir() {
+            return fsync::sync(&tables);
+        }
+        let file = self.common_dir().join(name);
+        let refs = self.common_dir().join("refs");
+        let above = file.ancestors().skip(1);
+        let above = above.take_while(|dir| dir.starts_with(&refs));
+        above.into_iter().try_for_each(fsync::sync)
     }
 
     /// Removes dead locks of a deleted reference: a kill or a disk failure right after the deletion
@@ -131,8 +133,10 @@ impl Repo {
         locks.iter().try_for_each(|lock| lock_files::wait_out(lock))
     }
 
-    fn ref_locks(&self, name: &str) -> [PathBuf; 2] {
-        [format!("{name}.lock"), "packed-refs.lock".into()].map(|lock| self.common_dir().join(lock))
+    fn ref_locks(&self, name: &str) -> [PathBuf; 3] {
+        let own = format!("{name}.lock");
+        [&own, "packed-refs.lock", "reftable/tables.list.lock"]
+            .map(|lock| self.common_dir().join(lock))
     }
 
     /// Retries while somebody else holds a lock, and removes one left by a dead process. Deleting a
@@ -145,16 +149,15 @@ impl Repo {
         let locks = self.ref_locks(name);
         let end = Instant::now() + self.lock_wait();
         loop {
-            match act()? {
-                Attempt::Done => return Ok(()),
-                Attempt::Again if Instant::now() < end => locks
-                    .iter()
-                    .try_for_each(|lock| lock_files::remove_if_dead(lock))?,
-                Attempt::Again => {
-                    let there = locks.iter().find(|lock| lock.exists());
-                    return Err(lock_files::held(there.unwrap_or(&locks[0])));
-                }
+            let Attempt::Again { lock: named } = act()? else {
+                return Ok(());
+            };
+            let mut known = named.iter().chain(&locks);
+            if Instant::now() >= end {
+                let there = known.find(|lock| lock.exists());
+                return Err(lock_files::held(there.unwrap_or(&locks[0])));
             }
+            known.try_for_each(|lock| lock_files::remove_if_dead(lock))?;
             crate::git::exec::command::pause();
         }
     }
@@ -162,24 +165,25 @@ impl Repo {
 
 enum Attempt {
     Done,
-    Again,
+    /// Something is in the way.
+    Again {
+        /// The lock that git names; it may be that of `HEAD`, whose branch is moved.
+        lock: Option<PathBuf>,
+    },
 }
 
 /// A reference that is locked, or that moved between our read and the lock, is read again; the
 /// second read shows which.
-fn retry_if_contended(result: Result<(), git2::Error>, name: &str) -> Result<Attempt, GitError> {
-    let Err(error) = result else {
-        return Ok(Attempt::Done);
-    };
-    let moved = error.class() == git2::ErrorClass::Reference
-        && matches!(
-            error.code(),
-            ErrorCode::Modified | ErrorCode::NotFound | ErrorCode::Exists
-        );
-    if moved || error.code() == ErrorCode::Locked {
-        return Ok(Attempt::Again);
+fn attempt(output: &Output) -> Result<Attempt, GitError> {
+    const SIGNS: [&str; 2] = ["lock", "File exists"];
+    match output.code {
+        0 => Ok(Attempt::Done),
+        _ if SIGNS.iter().any(|sign| output.stderr.contains(sign)) => {
+            let lock = lock_files::named_in(&output.stderr);
+            Ok(Attempt::Again { lock })
+        }
+        _ => Err(output.failure()),
     }
-    Err(GitError::library(format!("write {name}"))(error))
 }
 
 fn moved(name: &str, found: Option<Oid>, expected: Option<Oid>) -> GitError {
@@ -190,15 +194,28 @@ fn moved(name: &str, found: Option<Oid>, expected: Option<Oid>) -> GitError {
     }
 }
 
-fn target_of(library: &git2::Repository, name: &str) -> Result<Option<Oid>, GitError> {
-    let reference = optional(library.find_reference(name), name)?;
-    Ok(reference.and_then(|reference| reference.resolve().ok()?.target()))
+/// References in the repository of this command, as [`Repo::list_refs`] gives them.
+pub(crate) fn list(git: Git<'_>, prefix: &str) -> Result<Vec<(String, Oid)>, GitError> {
+    let folder = prefix.rfind('/').map_or("", |end| &prefix[..=end]);
+    let git = git.args(["for-each-ref", LISTED]);
+    let output = git.args(Some(folder).filter(|it| !it.is_empty())).ok()?;
+    let lines = output.stdout.split(|byte| *byte == b'\n');
+    let mut found: Vec<(String, Oid)> = lines
+        .filter_map(listed)
+        .filter(|(name, _)| name.starts_with(prefix))
+        .collect();
+    found.sort();
+    Ok(found)
 }
 
-fn optional<T>(result: Result<T, git2::Error>, name: &str) -> Result<Option<T>, GitError> {
-    match result {
-        Ok(found) => Ok(Some(found)),
-        Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
-        Err(error) => Err(GitError::library(format!("read {name}"))(error)),
-    }
+/// Object, name and, for a symbolic reference, the name it leads to.
+const LISTED: &str = "--format=%(objectname) %(refname) %(symref)";
+
+/// Reads a line of [`LISTED`]; `None` for a symbolic reference.
+fn listed(line: &[u8]) -> Option<(String, Oid)> {
+    let line = String::from_utf8_lossy(line);
+    let mut words = line.split(' ');
+    let (oid, name, leads_to) = (words.next()?, words.next()?, words.next()?);
+    let oid = Oid::from_hex(oid.as_bytes()).filter(|_| leads_to.is_empty())?;
+    Some((name.to_owned(), oid))
 }

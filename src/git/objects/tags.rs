@@ -3,12 +3,13 @@
 //! Invariant: an object is on disk before a reference names it; a tag is read as it is, whoever
 //! made it.
 
-use git2::Oid;
-
 use super::names::check_ref;
 use crate::domain::time::Timestamp;
 use crate::git::error::GitError;
-use crate::git::repo::{Identity, Repo};
+use crate::git::person::Identity;
+use crate::git::repo::Repo;
+use crate::git::store::format::{Kind, tag_text};
+use crate::git::store::oid::Oid;
 
 /// A tag as read from the repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,8 +21,8 @@ pub struct Tag {
 }
 
 impl Repo {
-    /// Writes the object of an annotated tag `name` on `target`, without a reference; the same
-    /// arguments give the same object.
+    /// Writes the object of an annotated tag `name` on `target`, without a reference. The same
+    /// arguments give the same object, unless it is signed.
     pub fn write_tag(
         &self,
         name: &str,
@@ -31,13 +32,15 @@ impl Repo {
         time: Timestamp,
     ) -> Result<Oid, GitError> {
         check_ref(&format!("refs/tags/{name}"))?;
-        let library = self.library()?;
-        let object = library
-            .find_object(target, None)
-            .map_err(|_| GitError::CommitMissing { oid: target })?;
-        let tag = library
-            .tag_annotation_create(name, &object, &identity.signature(time)?, message)
-            .map_err(GitError::library(format!("write tag {name}")))?;
+        if self.signs_tags()? {
+            let tag = self.write_signed_tag(name, target, message, identity, time)?;
+            self.sync_objects([tag])?;
+            return Ok(tag);
+        }
+        let found = self.header(&target.to_string())?;
+        let found = found.ok_or(GitError::CommitMissing { oid: target })?;
+        let text = tag_text(name, (target, found.kind), &identity.at(time), message);
+        let tag = self.write_object(Kind::Tag, &text)?;
         self.sync_objects([tag])?;
         Ok(tag)
     }
@@ -47,17 +50,14 @@ impl Repo {
         let Some(oid) = self.read_ref(reference)? else {
             return Ok(None);
         };
-        let library = self.library()?;
-        let object = library.find_object(oid, None);
-        let commit = object.and_then(|object| object.peel_to_commit());
-        let commit = commit.ok().map(|commit| commit.id());
+        let commit = self.header(&format!("{oid}^{{commit}}"))?;
+        let commit = commit.map(|found| found.id);
         Ok(Some(Tag { oid, commit }))
     }
 
     /// Writes a file's content, without a reference.
     pub fn write_blob(&self, content: &[u8]) -> Result<Oid, GitError> {
-        let written = self.library()?.blob(content);
-        let blob = written.map_err(GitError::library("write a file's content"))?;
+        let blob = self.write_object(Kind::Blob, content)?;
         self.sync_objects([blob])?;
         Ok(blob)
     }
@@ -67,10 +67,7 @@ impl Repo {
         let Some(oid) = self.read_ref(reference)? else {
             return Ok(None);
         };
-        let library = self.library()?;
-        let blob = library.find_blob(oid);
-        let blob = blob.map_err(GitError::library(format!("read {reference}")))?;
-        Ok(Some(blob.content().to_vec()))
+        self.content(oid)
     }
 
     /// Size in bytes of the file that the reference names; `None` if there is none.
@@ -78,8 +75,7 @@ impl Repo {
         let Some(oid) = self.read_ref(reference)? else {
             return Ok(None);
         };
-        let library = self.library()?;
-        let header = library.odb().and_then(|objects| objects.read_header(oid));
-        Ok(header.ok().map(|(size, _)| size))
+        let header = self.header(&oid.to_string())?;
+        Ok(header.and_then(|found| usize::try_from(found.size).ok()))
     }
 }

@@ -5,12 +5,15 @@
 
 use std::path::Path;
 
-use git2::{ObjectType, Oid};
-
 use super::names::{path_of, printable, shown};
 use crate::git::error::GitError;
 use crate::git::merge::preview::{ChangeKind, RawChange, parse_raw};
 use crate::git::repo::Repo;
+use crate::git::store::format::Kind;
+use crate::git::store::oid::Oid;
+
+/// Fewest digits of an object's name that git takes for one.
+const SHORTEST: usize = 4;
 
 /// A file that differs between two trees.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,16 +56,9 @@ impl Repo {
 
     /// The content of the file at this path in a tree or commit; `None` if there is no file.
     pub fn blob_at(&self, tree: Oid, path: &str) -> Result<Option<Oid>, GitError> {
-        let library = self.library()?;
-        let tree = library
-            .find_object(tree, None)
-            .and_then(|found| found.peel_to_tree())
-            .map_err(|_| GitError::CommitMissing { oid: tree })?;
-        let entry = match tree.get_path(Path::new(path)) {
-            Err(error) if error.code() == git2::ErrorCode::NotFound => return Ok(None),
-            entry => entry.map_err(GitError::library(format!("look for {path}")))?,
-        };
-        Ok((entry.kind() == Some(ObjectType::Blob)).then(|| entry.id()))
+        let entry = self.entry_at(tree, Path::new(path))?;
+        let blob = entry.filter(|entry| entry.kind() == Kind::Blob);
+        Ok(blob.map(|entry| entry.id))
     }
 
     /// The changed lines of each of these files, in the order of [`Repo::tree_changes`]; each
@@ -85,21 +81,19 @@ impl Repo {
         max: u64,
         mut each: impl FnMut(Option<Content>),
     ) -> Result<(), GitError> {
-        let library = self.library()?;
-        let read = |id: Oid| -> Result<Option<Content>, git2::Error> {
-            let objects = library.odb()?;
-            let size = match objects.read_header(id) {
-                Ok((size, ObjectType::Blob)) => size as u64,
-                Ok(_) => return Ok(None),
-                Err(error) if error.code() == git2::ErrorCode::NotFound => return Ok(None),
-                Err(error) => return Err(error),
-            };
-            let load = || library.find_blob(id).map(|blob| blob.content().to_vec());
-            let bytes = (size <= max).then(load).transpose()?;
-            Ok(Some(Content { size, bytes }))
-        };
         for id in ids {
-            each(read(id).map_err(GitError::library(format!("read {id:.10}")))?);
+            let header = self.header(&id.to_string())?;
+            let Some(blob) = header.filter(|found| found.kind == Kind::Blob) else {
+                each(None);
+                continue;
+            };
+            let bytes = if blob.size <= max {
+                self.content(id)?
+            } else {
+                None
+            };
+            let size = blob.size;
+            each(Some(Content { size, bytes }));
         }
         Ok(())
     }
@@ -107,18 +101,16 @@ impl Repo {
     /// The commit whose id begins like this and its time, in seconds since 1970; `None` if there is
     /// none, or more than one.
     pub fn commit_time(&self, begin: &str) -> Result<Option<(Oid, i64)>, GitError> {
-        let library = self.library()?;
-        let found = library.find_commit_by_prefix(begin).ok();
-        Ok(found.map(|commit| (commit.id(), commit.time().seconds())))
-    }
-
-    /// Whether the repository has this object.
-    pub fn has_object(&self, id: Oid) -> Result<bool, GitError> {
-        let library = self.library()?;
-        let objects = library
-            .odb()
-            .map_err(GitError::library("open the objects of the repository"))?;
-        Ok(objects.exists(id))
+        if begin.len() < SHORTEST || !begin.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            return Ok(None);
+        }
+        let Some(found) = self.header(&format!("{begin}^{{commit}}"))? else {
+            return Ok(None);
+        };
+        // A branch may have such a name.
+        let is_it = found.id.to_string().starts_with(&begin.to_lowercase());
+        let commit = self.find_commit(found.id)?.filter(|_| is_it);
+        Ok(commit.map(|commit| (commit.id, commit.seconds())))
     }
 }
 

@@ -7,14 +7,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use git2::Oid;
-
 use super::note::Resolution;
 use crate::domain::ids::attempt_name;
 use crate::git::error::GitError;
 use crate::git::merge::markers::marker_lines;
 use crate::git::objects::names::shown;
 use crate::git::repo::Repo;
+use crate::git::store::oid::Oid;
 use crate::git::worktree::release::rescue_ref;
 
 /// Marker lines with counts.
@@ -60,7 +59,10 @@ impl Repo {
         }
         let by_them = self.markers_in(theirs, path)?;
         let by_us = ours.map_or(Ok(Markers::new()), |ours| self.markers_in(ours, path))?;
-        let base = ours.and_then(|ours| self.library().ok()?.merge_base(ours, theirs).ok());
+        let base = match ours {
+            Some(ours) => self.merge_base(ours, theirs)?,
+            None => None,
+        };
         let before = base.map_or(Ok(Markers::new()), |base| self.markers_in(base, path))?;
         let brought = |line: &Vec<u8>| {
             let count = |of: &Markers| of.get(line).copied().unwrap_or(0);
@@ -72,12 +74,8 @@ impl Repo {
 
     /// Markers in this file of the commit.
     fn markers_in(&self, commit: Oid, path: &Path) -> Result<Markers, GitError> {
-        let library = self.library()?;
-        let tree = library.find_commit(commit).and_then(|found| found.tree());
-        let tree = tree.map_err(GitError::library(format!("read the files of {commit}")))?;
-        let entry = tree.get_path(path).ok();
-        let blob = entry.and_then(|entry| library.find_blob(entry.id()).ok());
-        Ok(blob.map_or_else(Markers::new, |blob| marker_lines(blob.content())))
+        let content = self.content_at(commit, path)?;
+        Ok(content.map_or_else(Markers::new, |text| marker_lines(&text)))
     }
 
     /// Moves the branch back to before a merge that was committed with its conflict open; saves its
@@ -103,15 +101,9 @@ impl Repo {
 
     /// The commit before `target` was merged on the way to `tip`; `tip` if there was no such merge.
     fn before_merge(&self, tip: Oid, target: Oid) -> Result<Oid, GitError> {
-        let library = self.library()?;
-        let parents = |commit| {
-            let commit = library.find_commit(commit);
-            let parents = commit.map(|commit| commit.parent_ids().collect::<Vec<Oid>>());
-            parents.map_err(GitError::library(format!("read the history of {tip}")))
-        };
         let mut commit = tip;
         loop {
-            match parents(commit)?.as_slice() {
+            match self.commit(commit)?.parents.as_slice() {
                 [first, merged @ ..] if merged.contains(&target) => return Ok(*first),
                 [first, ..] if self.contains(*first, target)? => commit = *first,
                 _ => return Ok(tip),

@@ -7,12 +7,11 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use git2::Oid;
-
 use crate::domain::ids::attempt_name;
 use crate::git::error::GitError;
 use crate::git::objects::names::shown;
 use crate::git::repo::Repo;
+use crate::git::store::oid::Oid;
 use crate::git::worktree::release::rescue_ref;
 
 /// Prefix of the rescue reference; the attempt's name follows.
@@ -75,27 +74,35 @@ impl Repo {
 
     /// `None` if the commits are gone or unrelated.
     fn sides(&self, (source, target): (Oid, Oid), head: Oid) -> Result<Option<Sides>, GitError> {
-        let library = self.library()?;
-        let Ok(base) = library.merge_base(source, target) else {
+        let both = self.has_commit(source)? && self.has_commit(target)?;
+        let base = if both {
+            self.merge_base(source, target)?
+        } else {
+            None
+        };
+        let Some(base) = base else {
             return Ok(None);
         };
-        let has = |commit, path: &Path| {
-            let tree = library.find_commit(commit).and_then(|found| found.tree());
-            tree.is_ok_and(|tree| tree.get_path(path).is_ok())
+        let has = |commit, path: &Path| -> Result<bool, GitError> {
+            Ok(self.entry_at(commit, path)?.is_some())
         };
         // If the target renamed a file, the work on it is under the new name.
-        let is_elsewhere = |path: &Path| has(base, path) && !has(target, path);
+        let is_elsewhere =
+            |path: &Path| -> Result<bool, GitError> { Ok(has(base, path)? && !has(target, path)?) };
         let changed = |from, to| -> Result<BTreeSet<PathBuf>, GitError> {
             Ok(self.changed_paths(from, to)?.into_iter().collect())
         };
         let (by_work, by_target) = (changed(base, source)?, changed(base, target)?);
         let (settled, kept) = (changed(target, head)?, changed(base, head)?);
         let work: BTreeSet<PathBuf> = &by_work & &changed(target, source)?;
+        let mut left_out = Vec::new();
+        for path in &work - &settled {
+            if !is_elsewhere(&path)? {
+                left_out.push(path);
+            }
+        }
         Ok(Some(Sides {
-            left_out: (&work - &settled)
-                .into_iter()
-                .filter(|path| !is_elsewhere(path))
-                .collect(),
+            left_out,
             undone: (&(&by_target - &by_work) - &kept).into_iter().collect(),
             work,
         }))

@@ -6,8 +6,6 @@
 //! If it has commits of its own (a rebase, a squash), it is accepted, and its earlier work stays
 //! under `refs/swarm/rescue/`.
 
-use git2::Oid;
-
 use super::note::{self, Resolution};
 use crate::crash;
 use crate::domain::ids::attempt_name;
@@ -15,6 +13,7 @@ use crate::domain::time::Timestamp;
 use crate::git::error::GitError;
 use crate::git::objects::names::branch_ref;
 use crate::git::repo::Repo;
+use crate::git::store::oid::Oid;
 use crate::git::worktree::registry::Worktree;
 use crate::git::worktree::release::rescue_ref;
 use crate::git::worktree::reset::{Clean, HeadTo};
@@ -96,10 +95,9 @@ impl Repo {
 
     /// Whether another branch contains the commit. Reads all branches, so call it rarely.
     fn is_on_another(&self, own: &str, commit: Oid) -> Result<bool, GitError> {
-        let library = self.library()?;
         for (name, head) in self.list_refs("refs/heads/")? {
             // A reference without a commit contains none. Other names of a branch are not listed.
-            let is_another = name != own && library.find_commit(head).is_ok();
+            let is_another = name != own && self.has_commit(head)?;
             if is_another && self.contains(head, commit)? {
                 return Ok(true);
             }
@@ -109,9 +107,8 @@ impl Repo {
 
     /// Commit time.
     pub(crate) fn time_of(&self, commit: Oid) -> Result<Timestamp, GitError> {
-        let library = self.library()?;
-        let found = library.find_commit(commit);
-        let found = found.map_err(GitError::library(format!("read {commit}")))?;
-        Ok(Timestamp::from_millis(found.time().seconds() * 1_000))
+        Ok(Timestamp::from_millis(
+            self.commit(commit)?.seconds() * 1_000,
+        ))
     }
 }

@@ -5,9 +5,7 @@
 //! the note names it, so that a killed call starts over with it. A file is restored only if the
 //! target did not change it since: then its conflict is still the same. Called by `start_finish`.
 
-use std::path::{Path, PathBuf};
-
-use git2::Oid;
+use std::path::Path;
 
 use super::lost_work::open_ref;
 use super::note::{self, Resolution, SavedResolution};
@@ -16,6 +14,7 @@ use crate::git::error::GitError;
 use crate::git::merge::markers::marker_lines_in;
 use crate::git::objects::names::branch_ref;
 use crate::git::repo::Repo;
+use crate::git::store::oid::Oid;
 use crate::git::worktree::registry::Worktree;
 use crate::git::worktree::reset::{Clean, HeadTo};
 use crate::git::worktree::snapshot::Snapshot;
@@ -97,24 +96,30 @@ impl Repo {
         (tip, target): (Oid, Oid),
         saved: &SavedResolution,
     ) -> Result<(), GitError> {
-        let library = self.library()?;
         // The tree has no reference: git may have collected it since.
-        let Some(before) = saved.laid_out.filter(|it| library.find_tree(*it).is_ok()) else {
+        let Some(before) = saved.laid_out else {
             return Ok(());
         };
-        let entry = |tree, path: &Path| {
-            let tree = library.find_tree(tree).ok()?;
-            let entry = tree.get_path(path).ok()?;
-            Some((entry.id(), entry.filemode()))
+        if !self.has_object(before)? {
+            return Ok(());
+        }
+        let entry = |tree, path: &Path| -> Result<Option<(Oid, u32)>, GitError> {
+            let entry = self.entry_at(tree, path)?;
+            Ok(entry.map(|entry| (entry.id, entry.mode)))
         };
         let work = self.tree_of(saved.work)?;
         let (old, new) = (self.tree_of(saved.target)?, self.tree_of(target)?);
         let changed = self.changed_paths(before, work)?;
-        let fitting = changed
-            .into_iter()
-            .filter(|path| entry(old, path) == entry(new, path));
-        let (written, removed): (Vec<PathBuf>, Vec<PathBuf>) =
-            fitting.partition(|path| entry(work, path).is_some());
+        let (mut written, mut removed) = (Vec::new(), Vec::new());
+        for path in changed {
+            if entry(old, &path)? != entry(new, &path)? {
+                continue;
+            }
+            match entry(work, &path)? {
+                Some(_) => written.push(path),
+                None => removed.push(path),
+            }
+        }
         for paths in removed.chunks(PATHS) {
             let git = worktree.git(self).long();
             git.args(["rm", "-q", "--force", "--ignore-unmatch", "--sparse"])

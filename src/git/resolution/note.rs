@@ -7,10 +7,9 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use git2::Oid;
-
 use crate::git::error::{At, GitError};
 use crate::git::objects::names::path_of;
+use crate::git::store::oid::Oid;
 use crate::git::worktree::commit_leftovers::merge_heads;
 use crate::git::worktree::registry::Worktree;
 use crate::remove;
@@ -49,7 +48,7 @@ pub(crate) struct SavedResolution {
 /// what is missing, then the files; each piece ends with NUL.
 pub(crate) fn write(worktree: &Worktree, note: &Resolution) -> Result<(), GitError> {
     let word = if note.started { "started" } else { "starting" };
-    let zeros = Oid::ZERO_SHA1;
+    let zeros = note.target.zero();
     let saved = note.saved.as_ref();
     let mut text = format!(
         "{word} {} {} {} {} {}\0",

@@ -9,8 +9,6 @@
 
 use std::path::PathBuf;
 
-use git2::Oid;
-
 use super::note::{self, Resolution};
 use crate::crash;
 use crate::domain::ids::attempt_name;
@@ -19,12 +17,17 @@ use crate::git::error::GitError;
 use crate::git::local::outward_links;
 use crate::git::merge::markers::marker_lines_in;
 use crate::git::objects::names::{branch_ref, shown};
-use crate::git::repo::{Identity, NewCommit, Repo, write_commit};
-use crate::git::worktree::commit_leftovers::{merge_heads, under_way};
+use crate::git::operations::Operation;
+use crate::git::person::Identity;
+use crate::git::repo::Repo;
+use crate::git::store::format::NewCommit;
+use crate::git::store::objects::read_oid;
+use crate::git::store::oid::Oid;
+use crate::git::worktree::commit_leftovers::merge_heads;
 use crate::git::worktree::registry::Worktree;
 use crate::git::worktree::release::rescue_ref;
 use crate::git::worktree::reset::{Clean, HeadTo};
-use crate::git::worktree::snapshot::{Snapshot, add_all, read_oid};
+use crate::git::worktree::snapshot::{Snapshot, add_all};
 use crate::git::worktree::status::{Entry, Kind};
 
 /// Arguments of [`Repo::finish_resolution`].
@@ -85,7 +88,7 @@ impl Repo {
                 Clean::Untracked,
             )?;
         }
-        worktree.require_branch(branch)?;
+        worktree.require_branch(self, branch)?;
         if merge_heads(&worktree) == [target] {
             return self.open_files(&worktree, branch, tip);
         }
@@ -137,7 +140,7 @@ impl Repo {
                 return Ok(Finish::StillConflicted { files });
             }
         }
-        worktree.require_branch(&want.branch)?;
+        worktree.require_branch(self, &want.branch)?;
         let note = note::read(&worktree);
         if self.bring_lost_work_back(&worktree, &want.branch, note.as_ref())? {
             crash::point("git.resolve.brought-back");
@@ -194,7 +197,7 @@ impl Repo {
             return Ok(false);
         };
         if note.started {
-            worktree.require_branch(&want.branch)?;
+            worktree.require_branch(self, &want.branch)?;
             self.snapshot_worktree(&Snapshot {
                 name: want.name.clone(),
                 reference: rescue_ref(&attempt_name(&want.branch)),
@@ -222,10 +225,10 @@ impl Repo {
     }
 
     pub(crate) fn require_idle(&self, worktree: &Worktree) -> Result<(), GitError> {
-        if let Some(what) = under_way(&worktree.git_dir) {
+        if let Some(operation) = Operation::of_commits(&worktree.git_dir) {
             return Err(GitError::UnderWay {
                 name: worktree.name.clone(),
-                what: format!("a {what}"),
+                what: format!("a {}", operation.name),
             });
         }
         self.require_clean(worktree)
@@ -363,11 +366,11 @@ impl Repo {
         let links = outward_links::untracked(&worktree.path, &entries);
         let copies = self.exposed_copies(worktree)?;
         let git = worktree.git(self).long();
-        let submodules = worktree.checked_out_submodules();
+        let submodules = self.checked_out_submodules(worktree)?;
         let except = nested.chain(links).chain(&copies).chain(&submodules);
         add_all(git, except).ok()?;
         let tree = read_oid(&worktree.git(self).arg("write-tree").ok()?)?;
-        let signature = want.identity.signature(want.time)?;
+        let signature = want.identity.at(want.time);
         let parents: Vec<Oid> = std::iter::once(tip).chain(heads.iter().copied()).collect();
         let new = NewCommit {
             tree,
@@ -376,7 +379,7 @@ impl Repo {
             author: &signature,
             committer: &signature,
         };
-        write_commit(&self.library()?, &new)
+        self.write_branch_commit(&new)
     }
 
     /// Removes git's and swarm's notes after making both sides durable.
@@ -389,7 +392,7 @@ impl Repo {
     ) -> Result<Finish, GitError> {
         self.make_durable(head, &[target])?;
         if merge_heads(worktree).iter().all(|merged| *merged == target) {
-            self.end_merge(worktree)?;
+            worktree.forget_operations()?;
         }
         note::remove(worktree)?;
         self.forget_resolution(branch)?;

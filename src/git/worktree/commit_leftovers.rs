@@ -6,13 +6,11 @@
 //! is an outcome, not an error.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-
-use git2::Oid;
+use std::path::PathBuf;
 
 use super::registry::Worktree;
-use super::reset::{HeadTo, index_is_plain};
-use super::snapshot::{add_all, read_oid};
+use super::reset::HeadTo;
+use super::snapshot::add_all;
 use super::status::{Entry, Kind, recognise_corrupt_index};
 use crate::crash;
 use crate::domain::time::Timestamp;
@@ -20,7 +18,12 @@ use crate::git::error::GitError;
 use crate::git::local::outward_links;
 use crate::git::merge::markers::has_markers;
 use crate::git::objects::names::{branch_ref, shown};
-use crate::git::repo::{Head, Identity, NewCommit, Repo, write_commit};
+use crate::git::operations::Operation;
+use crate::git::person::Identity;
+use crate::git::repo::{Head, Repo};
+use crate::git::store::format::NewCommit;
+use crate::git::store::objects::read_oid;
+use crate::git::store::oid::Oid;
 
 /// Arguments of [`Repo::seal`].
 #[derive(Debug, Clone)]
@@ -37,6 +40,8 @@ pub struct Seal {
     pub identity: Identity,
     /// Date of that commit, fixed when sealing was requested.
     pub time: Timestamp,
+    /// Whether commit hooks have to pass before a commit is made.
+    pub hooks: bool,
 }
 
 /// Result of [`Repo::seal`].
@@ -55,6 +60,8 @@ pub enum Sealed {
         /// Links that lead out of the worktree; they were left out of the commit.
         links: Vec<String>,
     },
+    /// Something is uncommitted, and the commit hooks have to pass first.
+    HooksDue,
     /// `HEAD` is on a commit that the branch does not contain.
     Strayed {
         /// Commit that is checked out.
@@ -69,6 +76,12 @@ pub enum Sealed {
         /// Files with open conflicts, if any.
         files: Vec<String>,
     },
+}
+
+/// What is uncommitted in a worktree, with the commits that it follows.
+struct Rest {
+    tree: Oid,
+    parents: Vec<Oid>,
 }
 
 impl Repo {
@@ -90,7 +103,12 @@ impl Repo {
             Ok(tip) => tip,
             Err(strayed) => return Ok(strayed),
         };
-        let head = if let Some(commit) = self.commit_rest(&worktree, want, tip, &entries)? {
+        let rest = self.rest(&worktree, tip, &entries)?;
+        if rest.is_some() && want.hooks {
+            return Ok(Sealed::HooksDue);
+        }
+        let head = if let Some(rest) = rest {
+            let commit = self.commit_rest(want, &rest)?;
             self.make_durable(commit, &[want.base])?;
             crash::point("git.seal.before-ref");
             self.move_ref(
@@ -105,7 +123,7 @@ impl Repo {
             self.make_durable(tip, &[want.base])?;
             tip
         };
-        self.end_merge(&worktree)?;
+        worktree.forget_operations()?;
         Ok(Sealed::Done {
             head,
             committed: head != tip || self.is_ours(head, want)?,
@@ -125,7 +143,7 @@ impl Repo {
         tip: Oid,
         entries: &[Entry],
     ) -> Result<Result<Oid, Sealed>, GitError> {
-        let head = worktree.head()?;
+        let head = worktree.head(self)?;
         let on = format!(
             "refs/heads/{}",
             if let Head::Branch(branch) = &head {
@@ -144,17 +162,17 @@ impl Repo {
             self.make_durable(commit, &[tip])?;
             self.move_ref(reference, tip, commit, "brought back from a detached HEAD")?;
             crash::point("git.seal.brought-back");
-            worktree.set_head(&to_branch)?;
+            worktree.set_head(self, &to_branch)?;
             return Ok(Ok(commit));
         }
         if commit == tip {
-            worktree.set_head(&to_branch)?;
+            worktree.set_head(self, &to_branch)?;
             return Ok(Ok(tip));
         }
         let untouched = entries.iter().all(|entry| entry.kind == Kind::Nested);
         if untouched && self.contains(tip, commit)? {
             self.switch(worktree, commit, tip)?;
-            worktree.set_head(&to_branch)?;
+            worktree.set_head(self, &to_branch)?;
             return Ok(Ok(tip));
         }
         let branch = if let Head::Branch(branch) = head {
@@ -177,21 +195,20 @@ impl Repo {
             .map(|_| ())
     }
 
-    /// Commits everything uncommitted; `None` if there is nothing to commit.
-    fn commit_rest(
+    /// Adds everything uncommitted to the index; `None` if there is nothing to commit.
+    fn rest(
         &self,
         worktree: &Worktree,
-        want: &Seal,
         tip: Oid,
         entries: &[Entry],
-    ) -> Result<Option<Oid>, GitError> {
+    ) -> Result<Option<Rest>, GitError> {
         let nested: Vec<&Entry> = nested(entries).collect();
         let nothing_new = entries.len() == nested.len() && merge_heads(worktree).is_empty();
-        if nothing_new && index_is_plain(worktree) {
+        if nothing_new && self.index_is_plain(worktree)? {
             return Ok(None);
         }
         let copies = self.exposed_copies(worktree)?;
-        let submodules = worktree.checked_out_submodules();
+        let submodules = self.checked_out_submodules(worktree)?;
         warn_of_moved(worktree, entries, &submodules);
         let nested = nested.iter().map(|entry| &entry.path);
         let links = outward_links::untracked(&worktree.path, entries);
@@ -212,35 +229,27 @@ impl Repo {
         if parents.len() == 1 && tree == self.tree_of(tip)? {
             return Ok(None);
         }
-        let signature = want.identity.signature(want.time)?;
-        let new = NewCommit {
-            tree,
-            parents: &parents,
+        Ok(Some(Rest { tree, parents }))
+    }
+
+    fn commit_rest(&self, want: &Seal, rest: &Rest) -> Result<Oid, GitError> {
+        let signature = want.identity.at(want.time);
+        self.write_branch_commit(&NewCommit {
+            tree: rest.tree,
+            parents: &rest.parents,
             message: &want.message,
             author: &signature,
             committer: &signature,
-        };
-        write_commit(&self.library()?, &new).map(Some)
+        })
     }
 
     /// Whether an earlier, killed call made this commit.
     fn is_ours(&self, commit: Oid, want: &Seal) -> Result<bool, GitError> {
-        let library = self.library()?;
-        let commit = library
-            .find_commit(commit)
-            .map_err(|_| GitError::CommitMissing { oid: commit })?;
-        let same_time = commit.time().seconds() == want.time.millis().div_euclid(1_000);
-        Ok(same_time && commit.message_bytes() == want.message.as_bytes())
-    }
-
-    /// Removes git's merge state once the merge is committed.
-    pub(crate) fn end_merge(&self, worktree: &Worktree) -> Result<(), GitError> {
-        self.library_at(&worktree.git_dir)?
-            .cleanup_state()
-            .map_err(GitError::library(format!(
-                "end the merge in {}",
-                worktree.name
-            )))
+        let commit = self.commit(commit)?;
+        let same_time = commit.seconds() == want.time.millis().div_euclid(1_000);
+        // git ends the message of a signed commit with a line feed.
+        let message = commit.message.trim_ascii_end();
+        Ok(same_time && message == want.message.as_bytes().trim_ascii_end())
     }
 }
 
@@ -272,38 +281,24 @@ pub(crate) fn merge_heads(worktree: &Worktree) -> Vec<Oid> {
         .collect()
 }
 
-/// Name of the operation in progress in a git directory, for people.
-pub(crate) fn under_way(git_dir: &Path) -> Option<&'static str> {
-    let signs = [
-        ("rebase-merge", "rebase"),
-        ("rebase-apply", "rebase"),
-        ("MERGE_HEAD", "merge"),
-        ("CHERRY_PICK_HEAD", "cherry-pick"),
-        ("REVERT_HEAD", "revert"),
-    ];
-    signs
-        .iter()
-        .find(|(name, _)| git_dir.join(name).exists())
-        .map(|(_, what)| *what)
-}
-
 /// Detects open conflicts. A merge without conflicts may be committed; a rebase in progress may
 /// not.
 fn unfinished(worktree: &Worktree, entries: &[Entry]) -> Option<Sealed> {
-    let what = under_way(&worktree.git_dir);
+    let operation = Operation::of_commits(&worktree.git_dir);
     let unmerged = entries
         .iter()
         .filter(|entry| matches!(entry.kind, Kind::Unmerged { .. }));
     let mut files: Vec<String> = unmerged.map(|entry| shown(&entry.path)).collect();
-    if what.is_some() && files.is_empty() {
+    if operation.is_some() && files.is_empty() {
         let marked = entries
             .iter()
             .filter(|entry| has_markers(&worktree.path.join(&entry.path)));
         files = marked.map(|entry| shown(&entry.path)).collect();
     }
-    if files.is_empty() && what != Some("rebase") {
+    if files.is_empty() && !operation.is_some_and(Operation::is_rebase) {
         return None;
     }
-    let what = what.unwrap_or("conflict").to_owned();
+    let what = operation.map_or("conflict", |operation| operation.name);
+    let what = what.to_owned();
     Some(Sealed::Unfinished { what, files })
 }

@@ -5,12 +5,11 @@
 
 use std::path::PathBuf;
 
-use git2::Oid;
-
 use super::nested_repos::kept_name;
 use crate::domain::time::Timestamp;
 use crate::git::error::GitError;
 use crate::git::repo::Repo;
+use crate::git::store::oid::Oid;
 
 /// A directory in the folder of the worktrees.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,18 +57,17 @@ impl Repo {
 
     /// All references under `refs/swarm/rescue/`.
     pub fn rescued(&self) -> Result<Vec<Rescued>, GitError> {
-        let library = self.library()?;
-        let date = |oid: Oid| {
-            let commit = library.find_commit(oid).ok()?;
-            let millis = commit.time().seconds().saturating_mul(1_000);
-            Some(Timestamp::from_millis(millis))
+        let date = |oid: Oid| -> Result<Option<Timestamp>, GitError> {
+            let commit = self.find_commit(oid)?;
+            let millis = commit.map(|commit| commit.seconds().saturating_mul(1_000));
+            Ok(millis.map(Timestamp::from_millis))
         };
         let found = self.list_refs("refs/swarm/rescue/")?;
-        let each = found.into_iter().map(|(reference, oid)| Rescued {
-            reference,
-            at: date(oid),
+        let each = found.into_iter().map(|(reference, oid)| {
+            let at = date(oid)?;
+            Ok(Rescued { reference, at })
         });
-        Ok(each.collect())
+        each.collect()
     }
 
     fn spare(&self, prefix: &str) -> Result<Vec<Disposable>, GitError> {

@@ -5,15 +5,14 @@
 //! every commit of its branch. It goes through a release, which saves anything that appears after
 //! all. After a kill, the same call continues.
 
-use git2::Oid;
-
 use super::prepare::{Earlier, Prepare};
 use super::registry::Found;
 use super::release::{Proof, Release};
-use super::reset::index_is_plain;
 use crate::domain::time::Timestamp;
 use crate::git::error::GitError;
-use crate::git::repo::{Head, Identity, Repo};
+use crate::git::person::Identity;
+use crate::git::repo::{Head, Repo};
+use crate::git::store::oid::Oid;
 
 /// Arguments of [`Repo::fresh_start_if_empty`].
 #[derive(Debug, Clone)]
@@ -34,18 +33,18 @@ impl Repo {
     pub fn fresh_start_if_empty(
         &self,
         want: Prepare,
-        anew: FreshStart,
+        fresh: FreshStart,
     ) -> Result<Prepare, GitError> {
         let Some(earlier) = &want.from else {
             return Ok(want);
         };
-        if anew.tip == want.base || self.is_under_way(&want)? || self.has_work(earlier, &anew)? {
+        if fresh.tip == want.base || self.is_under_way(&want)? || self.has_work(earlier, &fresh)? {
             return Ok(want);
         }
         let proof = match self.branch_commit(&earlier.branch)? {
             Some(tip) => Proof::Contained {
                 tip,
-                target: anew.target,
+                target: fresh.target,
             },
             None => Proof::Keep,
         };
@@ -53,12 +52,12 @@ impl Repo {
             name: earlier.worktree.clone(),
             branch: earlier.branch.clone(),
             proof,
-            identity: anew.identity,
-            time: anew.time,
+            identity: fresh.identity,
+            time: fresh.time,
             reuse: true,
         })?;
         Ok(Prepare {
-            base: anew.tip,
+            base: fresh.tip,
             from: None,
             ..want
         })
@@ -72,29 +71,31 @@ impl Repo {
                 let on_it = Head::Branch(want.branch.clone());
                 let owner = worktree.owner();
                 owner.as_ref() == Some(&want.branch)
-                    || worktree.head().is_ok_and(|head| head == on_it)
+                    || worktree.head(self).is_ok_and(|head| head == on_it)
             }
             Found::Nothing | Found::HalfMade | Found::Foreign(_) => false,
         };
         Ok(found || matches!(self.look_up(&staging)?, Found::Ours(_)))
     }
 
-    fn has_work(&self, earlier: &Earlier, anew: &FreshStart) -> Result<bool, GitError> {
+    fn has_work(&self, earlier: &Earlier, fresh: &FreshStart) -> Result<bool, GitError> {
         if let Some(tip) = self.branch_commit(&earlier.branch)?
-            && !self.contains(anew.tip, tip)?
+            && !self.contains(fresh.tip, tip)?
         {
             return Ok(true);
         }
         let Found::Ours(kept) = self.look_up(&earlier.worktree)? else {
             return Ok(false);
         };
-        if kept.has_submodule_work() {
+        if self.has_submodule_work(&kept) {
             return Ok(true);
         }
         // Unreadable content might be work.
         let (Ok(head), Ok(entries)) = (self.last_head(&kept), self.status(&kept)) else {
             return Ok(true);
         };
-        Ok(!index_is_plain(&kept) || !entries.is_empty() || !self.contains(anew.tip, head)?)
+        Ok(!self.index_is_plain(&kept)?
+            || !entries.is_empty()
+            || !self.contains(fresh.tip, head)?)
     }
 }

@@ -13,11 +13,9 @@ use super::registry::Worktree;
 use super::status::{Entry, Kind};
 use crate::crash;
 use crate::git::error::{At, GitError};
-use crate::git::objects::names::{path_of, shown};
+use crate::git::objects::names::shown;
 use crate::git::repo::Repo;
-
-/// Mode of an index entry for a commit of another repository.
-const LINK: u32 = 0o160_000;
+use crate::git::store::format::SUBMODULE;
 
 impl Repo {
     /// Moves the repositories that the attempt created inside `worktree` aside. `entries` is its
@@ -28,7 +26,7 @@ impl Repo {
         attempt: &str,
         entries: Option<&[Entry]>,
     ) -> Result<(), GitError> {
-        let mut found = linked(worktree);
+        let mut found = self.linked(worktree)?;
         match entries {
             Some(entries) => found.extend(untracked(entries)),
             None => search(&worktree.path, Path::new(""), &mut found, &|there| {
@@ -46,6 +44,16 @@ impl Repo {
             fs::rename(&from, &to).at("rename", &from)?;
         }
         Ok(())
+    }
+
+    /// Repositories that were added like submodules. A real submodule has its repository elsewhere.
+    fn linked(&self, worktree: &Worktree) -> Result<Vec<PathBuf>, GitError> {
+        let entries = self.index(worktree)?.unwrap_or_default().into_iter();
+        let links = entries.filter(|entry| entry.mode == SUBMODULE);
+        let inside = links
+            .map(|entry| entry.path)
+            .filter(|path| is_inside(path) && worktree.path.join(path).join(".git").is_dir());
+        Ok(inside.collect())
     }
 
     /// Whether repositories of this attempt are kept.
@@ -78,18 +86,6 @@ pub fn kept_name(attempt: &str) -> String {
 fn untracked(entries: &[Entry]) -> impl Iterator<Item = PathBuf> {
     let nested = entries.iter().filter(|entry| entry.kind == Kind::Nested);
     nested.map(|entry| entry.path.clone())
-}
-
-/// Repositories that were added like submodules. A real submodule has its repository elsewhere.
-fn linked(worktree: &Worktree) -> Vec<PathBuf> {
-    let Ok(index) = git2::Index::open(&worktree.git_dir.join("index")) else {
-        return Vec::new();
-    };
-    let links = index.iter().filter(|entry| entry.mode == LINK);
-    let paths = links.map(|entry| path_of(&entry.path));
-    paths
-        .filter(|path| is_inside(path) && worktree.path.join(path).join(".git").is_dir())
-        .collect()
 }
 
 fn is_inside(path: &Path) -> bool {

@@ -5,11 +5,7 @@
 //! and files stay. An agent cannot be kept from moving the target; the worktree's log of `HEAD`
 //! shows it, as far as the agent left that log.
 
-use std::fs;
-use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
-
-use git2::Oid;
 
 use super::registry::Worktree;
 use super::reset::HeadTo;
@@ -17,9 +13,7 @@ use crate::git::error::GitError;
 use crate::git::landing::verify_tree::{CONTROL, VERIFY};
 use crate::git::objects::names::shown;
 use crate::git::repo::{Head, Repo};
-
-/// Bytes read from the end of a worktree's log of `HEAD`.
-const LOG_END: u64 = 256 * 1024;
+use crate::git::store::oid::Oid;
 
 /// Reflog actions that create a commit, unlike those that only check one out.
 const MADE: &[&str] = &[
@@ -31,6 +25,9 @@ const MADE: &[&str] = &[
     "pull",
     "am",
 ];
+
+/// What the log says of `git merge` and `git pull` that made no commit.
+const FAST_FORWARD: &str = "Fast-forward";
 
 /// The target's commit was made in a worktree of swarm.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,13 +48,14 @@ impl Repo {
         let mut stray = None;
         for worktree in self.worktrees_of_agents()? {
             let on_it = worktree
-                .head()
+                .head(self)
                 .is_ok_and(|head| head == Head::Branch(target.to_owned()));
-            if on_it && let Err(error) = worktree.set_head(&HeadTo::Detached(tip)) {
+            if on_it && let Err(error) = worktree.set_head(self, &HeadTo::Detached(tip)) {
                 tracing::warn!(%error, worktree = worktree.name, "cannot take this worktree \
                     off the target branch yet");
             }
-            if made(&worktree.git_dir, tip) {
+            let made = self.commits_made(&worktree.git_dir, &worktree.path)?;
+            if made.contains(&tip) {
                 stray = Some(Stray {
                     worktree: worktree.name,
                     commit: tip,
@@ -85,30 +83,19 @@ impl Repo {
             .filter(|one| !one.name.starts_with('.') && ![VERIFY, CONTROL].contains(&&*one.name))
             .collect())
     }
-}
 
-/// Whether the worktree's log of `HEAD` says that the commit was made there. False if there is no
-/// log.
-fn made(git_dir: &Path, commit: Oid) -> bool {
-    commits_made(git_dir).contains(&commit)
-}
-
-/// Commits that a repository's log of `HEAD` says were made there.
-pub(super) fn commits_made(git_dir: &Path) -> Vec<Oid> {
-    let read = || -> std::io::Result<Vec<u8>> {
-        let mut file = fs::File::open(git_dir.join("logs").join("HEAD"))?;
-        let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(LOG_END)))?;
-        let mut end = Vec::new();
-        file.take(LOG_END).read_to_end(&mut end)?;
-        Ok(end)
-    };
-    let end = read().unwrap_or_default();
-    let end = String::from_utf8_lossy(&end);
-    let made = end.lines().filter_map(|line| {
-        let (who, what) = line.split_once('\t').unwrap_or((line, ""));
-        let is_made = MADE.iter().any(|word| what.starts_with(word));
-        Oid::from_str(who.split(' ').nth(1).filter(|_| is_made)?).ok()
-    });
-    made.collect()
+    /// Commits that the log of `HEAD` of a checkout says were made there; none if there is no log.
+    pub(super) fn commits_made(&self, git_dir: &Path, tree: &Path) -> Result<Vec<Oid>, GitError> {
+        let log = self.head_log(git_dir, tree)?.into_iter();
+        let is_made = |what: &str| {
+            // A rebase begins and ends with commits that it finds.
+            let found = what.ends_with(FAST_FORWARD)
+                || ["rebase (start)", "rebase (finish)"]
+                    .iter()
+                    .any(|word| what.starts_with(word));
+            !found && MADE.iter().any(|word| what.starts_with(word))
+        };
+        let made = log.filter(|moved| is_made(&moved.what));
+        Ok(made.filter_map(|moved| moved.to).collect())
+    }
 }

@@ -9,8 +9,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use git2::Oid;
-
 use super::registry::{Found, Registered, Worktree, rename_new};
 use super::release::{Proof, Release, rescue_ref};
 use super::reset::{Clean, HeadTo};
@@ -20,7 +18,8 @@ use crate::domain::ids::attempt_name;
 use crate::domain::time::Timestamp;
 use crate::git::error::GitError;
 use crate::git::objects::names::{branch_ref, check_worktree};
-use crate::git::repo::{Head, Repo, read_head};
+use crate::git::repo::{Head, Repo};
+use crate::git::store::oid::Oid;
 
 /// Arguments of [`Repo::prepare_worktree`].
 #[derive(Debug, Clone)]
@@ -91,7 +90,7 @@ impl Prepare {
         earlier.is_some_and(|earlier| earlier.worktree == self.name)
     }
 
-    fn whose(&self, worktree: &Worktree) -> Whose {
+    fn whose(&self, repo: &Repo, worktree: &Worktree) -> Whose {
         let in_place = self.takes_over_in_place();
         let own = if in_place {
             Whose::Earlier
@@ -103,7 +102,7 @@ impl Prepare {
             self.from.as_ref().map(|from| &from.branch),
         ];
         let known = &known[..=usize::from(in_place)];
-        match worktree.attempt() {
+        match worktree.attempt(repo) {
             Some(branch) if !known.contains(&Some(&branch)) => Whose::Another(branch),
             Some(_) | None => own,
         }
@@ -117,7 +116,7 @@ impl Repo {
         check_worktree(&want.name)?;
         let reference = branch_ref(&want.branch)?;
         match self.look_up(&want.name)? {
-            Found::Ours(worktree) => match want.whose(&worktree) {
+            Found::Ours(worktree) => match want.whose(self, &worktree) {
                 Whose::Prepared => return self.ready(&worktree, want),
                 Whose::Earlier => {
                     self.take_over(&worktree, want, &reference)?;
@@ -155,9 +154,9 @@ impl Repo {
             branch: want.branch.clone(),
         };
         let head = self.branch_commit(&want.branch)?.ok_or_else(missing)?;
-        if worktree.head().is_err() {
+        if worktree.head(self).is_err() {
             // Worktree files are not synced, so a power cut may have emptied `HEAD`.
-            worktree.set_head(&HeadTo::Branch(branch_ref(&want.branch)?))?;
+            worktree.set_head(self, &HeadTo::Branch(branch_ref(&want.branch)?))?;
         }
         Ok(Prepared {
             path: worktree.path.clone(),
@@ -212,7 +211,7 @@ impl Repo {
         let path = self.worktree_path(&earlier.worktree);
         let all = self.registered()?.into_iter();
         for one in all.filter(|one| one.path == path) {
-            if let Ok(Head::Detached(commit)) = read_head(&one.git_dir) {
+            if let Ok(Head::Detached(commit)) = self.head_at(&one.git_dir, &one.path) {
                 self.keep_commit(&rescue_ref(&attempt), commit)?;
             }
             self.keep_modules(&one.git_dir, &attempt)?;
@@ -232,8 +231,8 @@ impl Repo {
         reference: &str,
     ) -> Result<Worktree, GitError> {
         crash::point("git.take.before-branch");
-        let already =
-            taken.head()? == Head::Branch(reference.trim_start_matches("refs/heads/").to_owned());
+        let already = taken.head(self)?
+            == Head::Branch(reference.trim_start_matches("refs/heads/").to_owned());
         if !already {
             taken.free_locks(self)?;
             let head = match self.last_head(taken) {
@@ -243,7 +242,7 @@ impl Repo {
             self.create_ref(reference, head, "taken over")?;
             crash::point("git.take.after-branch");
             taken.free_locks(self)?;
-            taken.set_head(&HeadTo::Branch(reference.to_owned()))?;
+            taken.set_head(self, &HeadTo::Branch(reference.to_owned()))?;
         }
         Ok(taken.clone())
     }
@@ -260,7 +259,8 @@ impl Repo {
         };
         let on_it = Some(Head::Branch(from.branch.clone()));
         let used = |one: Registered| {
-            fs::symlink_metadata(&one.path).is_ok() && read_head(&one.git_dir).ok() == on_it
+            fs::symlink_metadata(&one.path).is_ok()
+                && self.head_at(&one.git_dir, &one.path).ok() == on_it
         };
         if earlier != reference
             && self.contains(tip, found)?
@@ -285,7 +285,7 @@ impl Repo {
     /// Start of the branch: its own commit if it descends from the base, else the earlier attempt's
     /// if that does, else the base.
     fn start_of(&self, want: &Prepare, before: Option<Oid>) -> Result<Oid, GitError> {
-        if self.library()?.find_commit(want.base).is_err() {
+        if !self.has_commit(want.base)? {
             return Err(GitError::CommitMissing { oid: want.base });
         }
         match before {
@@ -327,7 +327,9 @@ impl Repo {
         let head = HeadTo::Branch(reference.to_owned());
         match self.check_out_files(&staged, want, tip, &head) {
             Ok(()) => Ok(staged),
-            Err(full @ GitError::DiskFull { .. }) => Err(full),
+            Err(error) if matches!(error, GitError::DiskFull { .. }) || error.is_from_outside() => {
+                Err(error)
+            }
             // A worktree from the pool may be in a state that only a new one fixes.
             Err(_) => {
                 self.discard_directory(&staged.name)?;
@@ -410,7 +412,9 @@ impl Repo {
             added => added?,
         }
         drop(held);
-        self.worktree(staging)
+        let added = self.worktree(staging)?;
+        self.put_git_dir_links(&added)?;
+        Ok(added)
     }
 
     fn add_worktree(&self, name: &str, commit: Oid) -> Result<(), GitError> {

@@ -29,7 +29,7 @@ use crate::git::exec::command::Git;
 use crate::git::exec::lock_files::{self, Lock};
 use crate::git::exec::special_files;
 use crate::git::objects::names::path_of;
-use crate::git::repo::{Head, Repo, read_head};
+use crate::git::repo::{Head, Repo};
 use crate::git::worktrees_folder::{self, OWNER};
 use crate::remove;
 
@@ -61,8 +61,8 @@ pub(crate) enum Found {
 }
 
 impl Worktree {
-    pub(crate) fn head(&self) -> Result<Head, GitError> {
-        read_head(&self.git_dir)
+    pub(crate) fn head(&self, repo: &Repo) -> Result<Head, GitError> {
+        repo.head_at(&self.git_dir, &self.path)
     }
 
     pub(crate) fn git<'a>(&self, repo: &'a Repo) -> Git<'a> {
@@ -70,8 +70,8 @@ impl Worktree {
     }
 
     /// Fails unless its own branch is checked out.
-    pub(crate) fn require_branch(&self, branch: &str) -> Result<(), GitError> {
-        let found = match self.head()? {
+    pub(crate) fn require_branch(&self, repo: &Repo, branch: &str) -> Result<(), GitError> {
+        let found = match self.head(repo)? {
             Head::Branch(found) if found == branch => return Ok(()),
             Head::Branch(found) => format!("branch {found}"),
             Head::Detached(oid) => format!("commit {oid} without a branch"),

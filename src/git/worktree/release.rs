@@ -9,11 +9,9 @@
 
 use std::fs;
 
-use git2::Oid;
-
 use super::prepare::staging;
 use super::registry::{Found, Worktree};
-use super::reset::{HeadTo, index_is_plain, index_is_readable};
+use super::reset::HeadTo;
 use super::snapshot::Snapshot;
 use super::status::{Entry, Kind};
 use crate::crash;
@@ -21,8 +19,10 @@ use crate::domain::ids::attempt_name;
 use crate::domain::time::Timestamp;
 use crate::git::error::GitError;
 use crate::git::objects::names::{branch_ref, check_worktree, shown};
-use crate::git::repo::{Head, Identity, Repo};
+use crate::git::person::Identity;
+use crate::git::repo::{Head, Repo};
 use crate::git::resolution::{lost_work::open_ref, moved_target::resolution_ref, note};
+use crate::git::store::oid::Oid;
 
 /// What justifies deleting the branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,7 +126,7 @@ impl Repo {
         if self.branch_commit(&want.branch)? != Some(head) {
             return other("newer commits of its branch");
         }
-        if worktree.head()? != Head::Branch(want.branch.clone()) {
+        if worktree.head(self)? != Head::Branch(want.branch.clone()) {
             return other("another branch or commit");
         }
         let entries = self.status(worktree)?;
@@ -142,10 +142,10 @@ impl Repo {
                 shown(&first.path)
             )));
         }
-        if !index_is_plain(worktree) {
+        if !self.index_is_plain(worktree)? {
             return other("files that git is told to ignore changes of");
         }
-        if worktree.has_submodule_work() {
+        if self.has_submodule_work(worktree) {
             return other("work in a submodule");
         }
         if fs::symlink_metadata(worktree.git_dir.join("locked")).is_ok() {
@@ -203,7 +203,7 @@ impl Repo {
         // own.
         let entries = self.status(worktree);
         let clean = |entries: &Vec<Entry>| entries.iter().all(|entry| entry.kind == Kind::Nested);
-        let nothing_left = index_is_plain(worktree) && entries.as_ref().is_ok_and(clean);
+        let nothing_left = self.index_is_plain(worktree)? && entries.as_ref().is_ok_and(clean);
         if nothing_left || self.snapshot_worktree(&snapshot)?.is_none() {
             self.rescue_strayed(worktree, want)?;
         }
@@ -255,10 +255,10 @@ impl Repo {
         }
         let detached = self.last_head(worktree).and_then(|head| {
             worktree.free_locks(self)?;
-            worktree.set_head(&HeadTo::Detached(head))
+            worktree.set_head(self, &HeadTo::Detached(head))
         });
         match detached {
-            Ok(()) if index_is_readable(worktree) => self.put_into_pool(worktree, &want.name),
+            Ok(()) if self.index_is_readable(worktree)? => self.put_into_pool(worktree, &want.name),
             // Not worth keeping; and git complains of a damaged index for as long as it is there.
             Ok(()) | Err(_) => self.discard_directory(&worktree.name),
         }

@@ -9,8 +9,6 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use git2::Oid;
-
 use super::prepare::{Prepare, staging};
 use super::registry::{Found, Registered, Worktree, point_at, remove_tree, rename_new};
 use super::reset::HeadTo;
@@ -18,8 +16,10 @@ use super::reuse::ignored::KeepIgnored;
 use crate::crash;
 use crate::git::error::GitError;
 use crate::git::exec::special_files;
+use crate::git::home;
 use crate::git::objects::names::{branch_ref, path_of, shown};
-use crate::git::repo::{Head, Repo, read_head};
+use crate::git::repo::{Head, Repo};
+use crate::git::store::oid::Oid;
 use crate::git::worktrees_folder::{self, Places, SettledFolder};
 
 /// Where a branch is checked out besides its own worktree.
@@ -43,6 +43,7 @@ impl Repo {
         let (folder, mut settled) =
             worktrees_folder::settle(self.root(), self.common_dir(), places, &worktrees)?;
         self.set_worktrees_folder(folder.clone());
+        home::record(self.common_dir(), self.root())?;
         let lost = before.filter(|before| settled.is_new && *before != folder);
         let is_in = |it: &&PathBuf| it.parent() == lost.as_deref();
         let of_lost: Vec<&PathBuf> = worktrees.iter().filter(is_in).collect();
@@ -125,7 +126,7 @@ impl Repo {
     fn register_again(&self, name: &str, branch: &str, commit: Oid) -> Result<(), GitError> {
         let path = self.worktree_path(name);
         let staged = self.added(&staging(name), commit)?;
-        staged.set_head(&HeadTo::Branch(branch_ref(branch)?))?;
+        staged.set_head(self, &HeadTo::Branch(branch_ref(branch)?))?;
         staged
             .git(self)
             .args(["read-tree", &commit.to_string()])
@@ -147,7 +148,7 @@ impl Repo {
         let folder = self.worktrees_folder();
         for one in self.registered()? {
             let is_there = fs::symlink_metadata(&one.path).is_ok();
-            if !is_there || read_head(&one.git_dir).ok() != on_it {
+            if !is_there || self.head_at(&one.git_dir, &one.path).ok() != on_it {
                 continue;
             }
             if one.path.parent() == Some(&folder) {
@@ -158,7 +159,7 @@ impl Repo {
                 path: one.path,
                 git_dir: one.git_dir,
             };
-            theirs.set_head(&HeadTo::Detached(commit))?;
+            theirs.set_head(self, &HeadTo::Detached(commit))?;
             return Ok(Elsewhere::Outside(theirs.path));
         }
         Ok(Elsewhere::Nowhere)

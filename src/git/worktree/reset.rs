@@ -6,19 +6,32 @@
 //! goes last, so that an interrupted reset starts over. `checkout --detach` moves no branch and
 //! takes 17 ms of CPU for 5,000 files, `read-tree --reset -u` 28. See also [`super::pool`].
 
-use git2::Oid;
+use std::fs;
 
 use super::registry::Worktree;
 use super::reuse::ignored::KeepIgnored;
 use crate::crash;
 use crate::git::error::{At, GitError};
+use crate::git::exec::special_files;
 use crate::git::repo::Repo;
 use crate::git::resolution::note::RESOLUTION;
+use crate::git::store::index::{IndexEntry, entries};
+use crate::git::store::oid::Oid;
 use crate::remove;
 
-/// Bits of an index entry that hide a changed file from git.
-const ASSUME_VALID: u16 = 0x8000;
-const SKIP_WORKTREE: u16 = 0x4000;
+/// Files and folders of a git directory that belong to an operation in progress.
+const OPERATIONS: &[&str] = &[
+    "MERGE_HEAD",
+    "MERGE_MODE",
+    "MERGE_MSG",
+    "MERGE_RR",
+    "REVERT_HEAD",
+    "CHERRY_PICK_HEAD",
+    "BISECT_LOG",
+    "rebase-merge",
+    "rebase-apply",
+    "sequencer",
+];
 
 /// Which files that are not in the commit are deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,16 +55,38 @@ pub(crate) enum HeadTo {
 impl Worktree {
     /// Sets `HEAD` of the worktree. Not synced, like the files of the worktree: after a power cut
     /// `prepare_worktree` restores it from the branch, which is synced.
-    pub(crate) fn set_head(&self, to: &HeadTo) -> Result<(), GitError> {
-        let doing = || format!("set HEAD of {}", self.name);
-        let library = git2::Repository::open(&self.git_dir).map_err(GitError::library(doing()))?;
-        let done = match to {
-            HeadTo::Branch(reference) => library
-                .reference_symbolic("HEAD", reference, true, "swarm")
-                .map(|_| ()),
-            HeadTo::Detached(oid) => library.set_head_detached(*oid),
+    pub(crate) fn set_head(&self, repo: &Repo, to: &HeadTo) -> Result<(), GitError> {
+        self.mend_head()?;
+        let git = self.git(repo);
+        let git = match to {
+            HeadTo::Branch(name) => git.args(["symbolic-ref", "-m", "swarm", "HEAD", name]),
+            HeadTo::Detached(oid) => {
+                let git = git.args(["update-ref", "--no-deref", "-m", "swarm", "HEAD"]);
+                git.arg(oid.to_string())
+            }
         };
-        done.map_err(GitError::library(doing()))
+        git.ok().map(drop)
+    }
+
+    /// Git does not take the directory for its own while `HEAD` cannot be read.
+    fn mend_head(&self) -> Result<(), GitError> {
+        let file = self.git_dir.join("HEAD");
+        let text = special_files::read(&file).unwrap_or_default();
+        let is_readable =
+            text.starts_with(b"ref: refs/") || Oid::from_hex(text.trim_ascii_end()).is_some();
+        if is_readable {
+            return Ok(());
+        }
+        fs::write(&file, "ref: refs/heads/.invalid\n").at("write", &file)
+    }
+
+    /// Removes what git keeps of a merge, a rebase or a similar operation.
+    pub(crate) fn forget_operations(&self) -> Result<(), GitError> {
+        for name in OPERATIONS {
+            let path = self.git_dir.join(name);
+            remove::tree_if_there(&path).at("delete", &path)?;
+        }
+        Ok(())
     }
 }
 
@@ -78,26 +113,31 @@ impl Repo {
     ) -> Result<(), GitError> {
         worktree.free_locks(self)?;
         self.forget_state(worktree)?;
-        worktree.set_head(&HeadTo::Detached(commit))?;
+        worktree.set_head(self, &HeadTo::Detached(commit))?;
         crash::point("git.reset.before-files");
-        if self.check_out(worktree, commit).is_err() {
-            // Fails for example if a directory is where a file belongs; works once the untracked
-            // files are gone.
-            worktree.free_locks(self)?;
-            self.clean(worktree, Clean::Everything)?;
-            self.check_out(worktree, commit)?;
+        // Here, because every worktree of swarm is filled here.
+        self.put_git_dir_links(worktree)?;
+        match self.check_out(worktree, commit) {
+            Ok(()) => {}
+            Err(error) if error.is_from_outside() => return Err(error),
+            Err(_) => {
+                // A directory may be where a file belongs; works once the untracked files are gone.
+                worktree.free_locks(self)?;
+                self.clean(worktree, Clean::Everything)?;
+                self.check_out(worktree, commit)?;
+            }
         }
         crash::point("git.reset.after-files");
         // git succeeds even if it could not remove its own lock.
         worktree.free_locks(self)?;
         if *head != HeadTo::Detached(commit) {
-            worktree.set_head(head)?;
+            worktree.set_head(self, head)?;
         }
         // After the files, since the commit has its own ignore rules.
         match clean {
             Clean::Untracked => self.clean(worktree, clean)?,
             Clean::Everything | Clean::Leftovers(_) => {
-                worktree.clear_submodules()?;
+                self.clear_submodules(worktree)?;
                 self.clean(worktree, clean)?;
                 worktree.discard_modules()?;
             }
@@ -108,12 +148,7 @@ impl Repo {
     /// Removes the state of merges and rebases, sparse patterns, and an index that cannot be
     /// trusted.
     fn forget_state(&self, worktree: &Worktree) -> Result<(), GitError> {
-        self.library_at(&worktree.git_dir)?
-            .cleanup_state()
-            .map_err(GitError::library(format!(
-                "clear the state of {}",
-                worktree.name
-            )))?;
+        worktree.forget_operations()?;
         for name in [
             "config.worktree",
             "info/sparse-checkout",
@@ -122,7 +157,7 @@ impl Repo {
         ] {
             forget_file(worktree, name)?;
         }
-        if !index_is_plain(worktree) {
+        if !self.index_is_plain(worktree)? {
             forget_file(worktree, "index")?;
         }
         Ok(())
@@ -143,6 +178,22 @@ impl Repo {
             .arg(commit.to_string())
             .ok()
             .map(|_| ())
+    }
+
+    /// Whether git can read the index.
+    pub(crate) fn index_is_readable(&self, worktree: &Worktree) -> Result<bool, GitError> {
+        Ok(self.index(worktree)?.is_some())
+    }
+
+    /// Whether the index is readable and hides no file.
+    pub(crate) fn index_is_plain(&self, worktree: &Worktree) -> Result<bool, GitError> {
+        let entries = self.index(worktree)?;
+        Ok(entries.is_some_and(|all| !all.iter().any(|entry| entry.hidden)))
+    }
+
+    /// What the index of a worktree records; `None` if git cannot read it.
+    pub(crate) fn index(&self, worktree: &Worktree) -> Result<Option<Vec<IndexEntry>>, GitError> {
+        entries(worktree.git(self).config("core.sparseCheckout=false"))
     }
 
     pub(crate) fn clean(&self, worktree: &Worktree, clean: Clean<'_>) -> Result<(), GitError> {
@@ -166,17 +217,4 @@ impl Repo {
 fn forget_file(worktree: &Worktree, name: &str) -> Result<(), GitError> {
     let path = worktree.git_dir.join(name);
     remove::file_if_there(&path).at("delete", &path)
-}
-
-/// Whether git can read the index.
-pub(crate) fn index_is_readable(worktree: &Worktree) -> bool {
-    git2::Index::open(&worktree.git_dir.join("index")).is_ok()
-}
-
-/// Whether the index is readable and hides no file.
-pub(crate) fn index_is_plain(worktree: &Worktree) -> bool {
-    let hides = |entry: git2::IndexEntry| {
-        entry.flags & ASSUME_VALID != 0 || entry.flags_extended & SKIP_WORKTREE != 0
-    };
-    git2::Index::open(&worktree.git_dir.join("index")).is_ok_and(|index| !index.iter().any(hides))
 }

@@ -5,14 +5,13 @@
 
 use std::path::PathBuf;
 
-use git2::Oid;
-
 use super::registry::Worktree;
 use crate::git::error::GitError;
 use crate::git::exec::child::Output;
 use crate::git::exec::command::Git;
 use crate::git::objects::names::{path_of, printable, shown};
-use crate::git::repo::{Head, Repo, subject_of};
+use crate::git::repo::{Head, Repo};
+use crate::git::store::oid::Oid;
 
 /// Result of [`Repo::inspect`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,18 +72,14 @@ impl Repo {
         );
         files.sort();
         files.dedup();
-        let library = self.library()?;
-        let ahead = library
-            .graph_ahead_behind(head, base)
-            .map_err(GitError::library(format!("compare {head} with {base}")))?
-            .0;
-        let last = library.find_commit(head).ok().filter(|_| ahead > 0);
+        let ahead = self.count_beyond(base, head)?;
+        let last = self.find_commit(head)?.filter(|_| ahead > 0);
         Ok(WorktreeState {
             head,
             dirty: !entries.is_empty(),
             files_modified: files,
             commits_ahead: ahead,
-            last_commit: last.map(|commit| (head, subject_of(&commit))),
+            last_commit: last.map(|commit| (head, commit.subject())),
         })
     }
 
@@ -104,7 +99,7 @@ impl Repo {
 
     /// Commit that a worktree has checked out.
     pub(crate) fn head_commit(&self, worktree: &Worktree) -> Result<Oid, GitError> {
-        match worktree.head()? {
+        match worktree.head(self)? {
             Head::Detached(oid) => Ok(oid),
             Head::Branch(branch) => self
                 .read_ref(&format!("refs/heads/{branch}"))?
@@ -171,7 +166,10 @@ fn records(output: &Output) -> impl Iterator<Item = &[u8]> {
 /// Recognises a damaged index in git's error text, and tells how to fix it.
 pub(crate) fn recognise_corrupt_index(worktree: &Worktree, error: GitError) -> GitError {
     let signs = [
-        "index file",
+        "index file corrupt",
+        "index file smaller",
+        "index file open failed",
+        "unable to map index file",
         "bad signature",
         "bad index",
         "index uses",

@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use super::super::stop;
 use super::signals;
 use crate::crash;
+use crate::plain_file;
 use crate::process::os::identity::{Identity, ProcStat};
 use crate::process::run_dir::RunDir;
 use crate::process::run_dir::record::{self, Started};
@@ -118,7 +119,12 @@ fn claim_and_execute(path: &Path, runner: &str) -> Result<Option<Report>, String
     // the folder is closed to others.
     let _ = remove::file(&dir.env());
     let error = command.exec();
-    Err(format!("cannot run `{}`: {error}", spec.program))
+    Err(
+        match plain_file::script_fault(Path::new(&spec.program), &spec.program) {
+            Some(fault) => format!("cannot run `{}`: {fault}", spec.program),
+            None => format!("cannot run `{}`: {error}", spec.program),
+        },
+    )
 }
 
 /// Prepares the command. Everything that can fail happens here, before the claim.

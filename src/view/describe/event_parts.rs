@@ -60,10 +60,10 @@ pub(super) fn target_rewritten(rewritten: &TargetRewritten) -> String {
     let TargetRewritten { from, to, dropped } = rewritten;
     let lost = match dropped.as_slice() {
         [] => String::new(),
-        some => format!("; it no longer contains {}", names(some)),
+        some => format!("; the work of {} is missing there", names(some)),
     };
     let (from, to) = (short(from), short(to));
-    format!("the target was force-pushed from {from} to {to}{lost}")
+    format!("the history of the target was rewritten from {from} to {to}{lost}")
 }
 
 pub(super) fn baseline_failed(failed: &BaselineFailed) -> String {
@@ -144,9 +144,9 @@ pub(super) fn ending_words(ending: Ending) -> &'static str {
 
 pub(super) fn target_choice(choice: TargetChoice) -> &'static str {
     match choice {
-        TargetChoice::Rebase => "rebase",
-        TargetChoice::Ignore => "ignore",
-        TargetChoice::Cancel => "cancel",
+        TargetChoice::Redo => "are done again",
+        TargetChoice::Ignore => "stay done",
+        TargetChoice::Cancel => "are cancelled",
     }
 }
 
@@ -262,7 +262,7 @@ pub(super) fn effect_words(effect: &Effect) -> String {
 /// Names a need that is over.
 pub(super) fn need_words(key: &NeedKey) -> String {
     match key {
-        NeedKey::Rewritten { to } => format!("force-push to {}", short(to)),
+        NeedKey::Rewritten { to } => format!("work missing at {}", short(to)),
         NeedKey::Baseline {
             command: Some(command),
         } => format!("`{command}` on the target"),
@@ -273,6 +273,7 @@ pub(super) fn need_words(key: &NeedKey) -> String {
         NeedKey::Blind { command: None } => "blind checks".to_owned(),
         NeedKey::Paused => "pause".to_owned(),
         NeedKey::Account { account } => format!("account {account}"),
+        NeedKey::Worktrees => "worktrees that cannot be made".to_owned(),
         NeedKey::Profile { profile } => format!("program of profile {profile}"),
         NeedKey::Conflict { idea } => format!("conflict of {idea}"),
         NeedKey::Review { idea } => format!("approval of {idea}"),
@@ -292,6 +293,9 @@ fn purpose_words(purpose: &Purpose) -> String {
             agent, iteration, ..
         } => format!("iteration {iteration} of {agent}"),
         Purpose::Gate { command, .. } => format!("`{command}`"),
+        Purpose::CommitHooks { agent } => {
+            format!("commit hooks on what {agent} left uncommitted")
+        }
         Purpose::Verify { idea, command, .. } => {
             format!("`{command}` on the merged tree of {idea}")
         }

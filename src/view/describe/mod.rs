@@ -34,15 +34,15 @@ use crate::domain::event::{
     CommandTaken, ConflictLaidOut, ConflictSettled, EffectFinished, EffectRequested, EndingAsked,
     Event, GateDoubted, GateFailed, GatePassed, GateStarted, HookApproved, HookAsked, HookCutOff,
     HookFinished, HookOwed, HookStarted, HookTimedOut, IdeaAdded, IdeaAssigned, IdeaCancelled,
-    IdeaClaimed, IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationStarted, Mark,
-    MergeApproved, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeRejected,
-    MergeReleased, MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled, NightBegan,
-    NightEnded, NoticeDelivered, PauseLifted, PauseSet, PhaseChanged, ProfileFreed, ProfileHeld,
-    ProfileTried, RedirectUndone, ResolverFailed, RollbackAbandoned, RollbackBegun,
+    IdeaClaimed, IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried, IdeaUnheld, IterationStarted,
+    LandingFound, Mark, MergeApproved, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued,
+    MergeRejected, MergeReleased, MergeReturned, MessageQueued, ModeSet, NeedArose, NeedSettled,
+    NightBegan, NightEnded, NoticeDelivered, PauseLifted, PauseSet, PhaseChanged, ProfileFreed,
+    ProfileHeld, ProfileTried, RedirectUndone, ResolverFailed, RollbackAbandoned, RollbackBegun,
     RollbackPlanned, RollbackStepped, RolledBack, RunEnded, RunStarted, SessionBegan,
-    SessionDropped, SettingsLoaded, SignalSeen, StateRepaired, StateRestored, TargetSeen,
-    TargetSettled, TaskSet, UndoRecorded, UsageSeen, VerifyDoubted, VerifyPassed, VerifyReady,
-    VerifyStarted, WarningCleared, WarningRaised, WorkRescued, WorktreeReady,
+    SessionDropped, SettingsLoaded, SignalSeen, StateRepaired, StateRestored, TargetSettled,
+    TaskSet, UndoRecorded, UsageSeen, VerifyDoubted, VerifyPassed, VerifyReady, VerifyStarted,
+    WarningCleared, WarningRaised, WorkRescued, WorktreeReady,
 };
 use crate::domain::state::Task;
 use crate::view::names;
@@ -89,16 +89,14 @@ fn describe_event(event: &Event) -> String {
         Event::MachineSlept(slept) => point::slept(slept.seconds),
         Event::ClockWentBack(back) => format!("the clock went back by {} ms", back.by_ms),
         Event::RoomAwaited(_) => point::room_awaited(),
-        Event::TargetSeen(TargetSeen { branch, commit }) => {
-            format!("{branch} is at {}", short(commit))
-        }
+        Event::WorktreesHeld(_) | Event::WorktreesFreed(_) => point::worktrees(event),
+        Event::TargetSeen(seen) => format!("{} is at {}", seen.branch, short(&seen.commit)),
         Event::TargetRewritten(rewritten) => target_rewritten(rewritten),
-        Event::TargetSettled(TargetSettled { choice, to }) => {
-            format!(
-                "force-push handled ({}), target at {}",
-                target_choice(*choice),
-                short(to)
-            )
+        Event::LandingFound(LandingFound { id, commit, .. }) => {
+            format!("{id} is on the rewritten target as {}", short(commit))
+        }
+        Event::TargetSettled(TargetSettled { choice, .. }) => {
+            format!("ideas whose work was missing {}", target_choice(*choice))
         }
 
         Event::BaselineReady(BaselineReady { commit, .. }) => {
@@ -225,6 +223,10 @@ fn describe_event(event: &Event) -> String {
         Event::GateStarted(GateStarted { agent, index, .. }) => {
             format!("{agent}: quality command {} started", index + 1)
         }
+        Event::CommitHooksStarted(it) => {
+            format!("{}: the commit hooks started on uncommitted work", it.agent)
+        }
+        Event::CommitHooksPassed(it) => format!("{}: the commit hooks passed", it.agent),
         Event::SignalSeen(SignalSeen { agent, signal, .. }) => {
             format!("{agent} says {}", signal_words(signal))
         }

@@ -2,6 +2,7 @@
 
 use jiff::tz::TimeZone;
 
+use crate::domain::event::{Event, WorktreesHeld};
 use crate::domain::ids::IdeaId;
 use crate::domain::state::checks::outage::Outage;
 use crate::domain::time::Timestamp;
@@ -68,6 +69,15 @@ pub fn span(millis: i64) -> String {
 /// The disk is full.
 pub(super) fn room_awaited() -> String {
     "the disk is full; nothing starts for a few seconds, then swarm tries again".to_owned()
+}
+
+/// Git cannot write the files of a worktree, or can again.
+pub(super) fn worktrees(event: &Event) -> String {
+    let Event::WorktreesHeld(WorktreesHeld { hold }) = event else {
+        return "worktrees can be made again".to_owned();
+    };
+    let (message, times) = (&hold.message, hold.times);
+    format!("no worktree can be made (try {times}): {message}; swarm tries again by itself")
 }
 
 /// How long the machine slept: `the machine slept for 8 h 20 min`.

@@ -176,6 +176,7 @@ fn names(event: &Event) -> Names<'_> {
         Event::IdeaHeld(it) => Names::idea(&it.id),
         Event::IdeaUnheld(it) => Names::idea(&it.id),
         Event::IdeaLanded(it) => Names::idea(&it.id),
+        Event::LandingFound(it) => Names::idea(&it.id),
         Event::MergeMoved(it) => Names::idea(&it.id),
         Event::MergeReleased(it) => Names::idea(&it.id),
         Event::MergeApproved(it) => Names::idea(&it.id),
@@ -207,6 +208,8 @@ fn names(event: &Event) -> Names<'_> {
         Event::HookOwed(it) => Names::default().of(it.agent.as_ref(), it.idea.as_ref()),
         Event::VerifyStarted(it) => Names::run(&it.run).of(None, Some(&it.id)),
         Event::IterationStarted(it) => Names::run(&it.run).of(Some(&it.agent), None),
+        Event::CommitHooksStarted(it) => Names::run(&it.run).of(Some(&it.agent), None),
+        Event::CommitHooksPassed(it) => Names::agent(&it.agent),
         Event::GateStarted(it) => Names::run(&it.run).of(Some(&it.agent), None),
         Event::AttemptMoved(it) => Names::agent(&it.agent),
         Event::WorktreeReady(it) => Names::agent(&it.agent),
@@ -299,6 +302,8 @@ fn names(event: &Event) -> Names<'_> {
         | Event::ClockWentBack(_)
         | Event::MachineSlept(_)
         | Event::RoomAwaited(_)
+        | Event::WorktreesHeld(_)
+        | Event::WorktreesFreed(_)
         | Event::TargetSeen(_)
         | Event::TargetSettled(_)
         | Event::BaselineReady(_)
@@ -351,9 +356,9 @@ fn effect_names(effect: &Effect) -> Names<'_> {
         Effect::FinishResolution(it) => Names::idea(&it.idea),
         Effect::StopRun(it) => Names::run(&it.run),
         Effect::Run(it) => match &it.purpose {
-            Purpose::Iteration { agent, .. } | Purpose::Gate { agent, .. } => {
-                Names::run(&it.run).of(Some(agent), None)
-            }
+            Purpose::Iteration { agent, .. }
+            | Purpose::Gate { agent, .. }
+            | Purpose::CommitHooks { agent } => Names::run(&it.run).of(Some(agent), None),
             Purpose::Verify { idea, .. } => Names::run(&it.run).of(None, Some(idea)),
             Purpose::Baseline { .. }
             | Purpose::Canary { .. }
@@ -391,6 +396,7 @@ fn need_names(key: &NeedKey) -> Names<'_> {
         | NeedKey::Blind { .. }
         | NeedKey::Paused
         | NeedKey::Account { .. }
+        | NeedKey::Worktrees
         | NeedKey::Profile { .. } => Names::default(),
     }
 }

@@ -124,7 +124,9 @@ impl Spans {
             Purpose::Iteration { agent, profile, .. } => {
                 (Work::Iteration, Some(agent), None, Some(profile.clone()))
             }
-            Purpose::Gate { agent, .. } => (Work::Check, Some(agent), None, None),
+            Purpose::Gate { agent, .. } | Purpose::CommitHooks { agent } => {
+                (Work::Check, Some(agent), None, None)
+            }
             Purpose::Verify { idea, .. } => (Work::MergeCheck, None, Some(idea), None),
             Purpose::Baseline { .. } | Purpose::Canary { .. } => {
                 (Work::TargetCheck, None, None, None)

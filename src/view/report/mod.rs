@@ -219,7 +219,7 @@ fn reported(state: &State, id: &IdeaId, idea: &Idea) -> ReportedIdea {
     }
 }
 
-/// When an idea reached its status. A rollback that was undone, or a force-push, changed an idea
+/// When an idea reached its status. A rollback that was undone, or a rewrite, changed an idea
 /// that had landed; it landed when its commit did.
 fn reached(idea: &Idea) -> Timestamp {
     landed_at(idea).unwrap_or(idea.updated_at)

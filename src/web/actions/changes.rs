@@ -183,6 +183,7 @@ fn change(event: &Event) -> Option<(Object<'_>, String)> {
             Object::Idea(&it.id),
             format!("the checks sent {} back to its agent", it.id),
         ),
+        Event::LandingFound(it) => (Object::Target, format!("it has the work of {}", it.id)),
         Event::IdeaLanded(it) => (Object::Idea(&it.id), format!("{} landed", it.id)),
         Event::AttemptMoved(it) => (
             Object::Progress(&it.agent),
@@ -211,11 +212,11 @@ fn change(event: &Event) -> Option<(Object<'_>, String)> {
         ),
         Event::TargetRewritten(it) => (
             Object::Target,
-            format!("the target was force-pushed to {:.10}", it.to),
+            format!("the history of the target was rewritten to {:.10}", it.to),
         ),
         Event::TargetSettled(_) => (
             Object::Target,
-            "it was decided what becomes of the waiting work".into(),
+            "it was decided what becomes of the missing work".into(),
         ),
         Event::PhaseChanged(it) => (
             Object::Phase,
@@ -252,6 +253,8 @@ fn change(event: &Event) -> Option<(Object<'_>, String)> {
         | Event::ClockWentBack(_)
         | Event::MachineSlept(_)
         | Event::RoomAwaited(_)
+        | Event::WorktreesHeld(_)
+        | Event::WorktreesFreed(_)
         | Event::BaselineReady(_)
         | Event::BaselineStarted(_)
         | Event::BaselinePassed(_)
@@ -268,6 +271,7 @@ fn change(event: &Event) -> Option<(Object<'_>, String)> {
         | Event::WorktreeLent(_)
         | Event::WorktreeStays(_)
         | Event::GateStarted(_)
+        | Event::CommitHooksStarted(_)
         | Event::RunStarted(_)
         | Event::RunEnded(_)
         | Event::SignalSeen(_)
@@ -286,6 +290,7 @@ fn change(event: &Event) -> Option<(Object<'_>, String)> {
         | Event::BudgetReached(_)
         | Event::AttemptSealed(_)
         | Event::GatePassed(_)
+        | Event::CommitHooksPassed(_)
         | Event::GateFailed(_)
         | Event::TaskSet(_)
         | Event::MessageQueued(_)

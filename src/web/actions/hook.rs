@@ -43,7 +43,7 @@ async fn difference(call: &Call, hook: HookName) -> Result<(Difference, String),
     let state = call.read(State::clone);
     let read = tokio::task::spawn_blocking(move || {
         let found = hooks::difference(&paths, &state, hook).map_err(|error| error.to_string())?;
-        let patch = found.patch().map_err(|error| error.to_string())?;
+        let patch = found.patch();
         Ok::<_, String>((found, patch))
     });
     let read = read

@@ -1,5 +1,5 @@
-//! Actions on the swarm as a whole: pause, resume, mode, reload, stop, and the choice after a
-//! force-push.
+//! Actions on the swarm as a whole: pause, resume, mode, reload, stop, and the choice about landed
+//! work that a rewritten target lacks.
 
 use std::future::ready;
 
@@ -272,28 +272,24 @@ fn same(what: &str, shown: &[String], now: &[String]) -> Result<(), WebError> {
     ))
 }
 
-/// The ideas whose work waits for the target.
-fn waiting(state: &State) -> Vec<String> {
-    state
-        .queue
-        .iter()
-        .map(|entry| entry.idea.to_string())
-        .collect()
+/// The landed ideas whose work the target lacks.
+fn missing(state: &State) -> Vec<String> {
+    let rewritten = state.swarm.rewritten.iter();
+    let dropped = rewritten.flat_map(|rewritten| &rewritten.dropped);
+    dropped.map(ToString::to_string).collect()
 }
 
 async fn ask_settle(call: &Call) -> Result<Dialog, WebError> {
     let target = call.read(|state| {
         let rewritten = state.swarm.rewritten.as_ref()?;
-        let waiting = waiting(state);
         let branch = state.settings.as_deref().map(|all| all.target.clone());
         let commits = (rewritten.from.clone(), rewritten.to.clone());
-        let dropped = rewritten.dropped.clone();
-        Some((branch.unwrap_or_default(), commits, dropped, waiting))
+        Some((branch.unwrap_or_default(), commits, missing(state)))
     });
-    let Some((branch, (from, to), dropped, waiting)) = target else {
+    let Some((branch, (from, to), missing)) = target else {
         let error = Rejection::NotNow {
-            what: "choose what to do about the target".into(),
-            why: "it was not force-pushed".into(),
+            what: "choose what happens to missing work".into(),
+            why: "the target has all the work that has landed".into(),
             instead: None,
         };
         return Err(ApiError::from(error).into());
@@ -301,50 +297,49 @@ async fn ask_settle(call: &Call) -> Result<Dialog, WebError> {
     let chosen = call.text("choice");
     let choices = [
         (
-            "rebase",
-            "Rebase the waiting work onto the new target",
-            "Its commits become other ones; work that was approved waits for review again.",
+            "redo",
+            "Do them again",
+            "Agents begin them once more, from the target as it is now.",
         ),
         (
             "ignore",
-            "Merge it as it is",
-            "Commits that the force-push dropped may come back with it.",
+            "Leave them done",
+            "Their work stays away, or is there in another shape.",
         ),
         (
             "cancel",
-            "Cancel its ideas",
-            "They leave the merge train; their commits stay under refs/swarm/rescue/.",
+            "Cancel them",
+            "Their commits stay under refs/swarm/rescue/.",
         ),
     ];
     Ok(Dialog {
-        title: format!("What becomes of the work that waits for {branch}?"),
+        title: format!("What becomes of the work that {branch} has lost?"),
         back: call.back("train"),
         says: html! {
-            p { (branch) " was force-pushed from " (commit(&from)) " to " (commit(&to)) "." }
-            @if !dropped.is_empty() { p { "It no longer contains " (names(&dropped)) "." } }
-            @if waiting.is_empty() { p { "No work waits." } }
-            @else { p { "Waiting: " (waiting.join(", ")) "." } }
+            p { "The history of " (branch) " was rewritten from " (commit(&from)) " to "
+                (commit(&to)) ", and the work of " (names(&missing)) " is missing there." }
+            p { "Everything else continues. If you bring the work back, swarm notices." }
         },
         fields: html! {
-            @for id in &waiting { input type="hidden" name="waiting" value=(id); }
+            @for id in &missing { input type="hidden" name="missing" value=(id); }
             (radios("What to do", "choice", &choices, &|value| chosen == value))
         },
-        button: Some("Continue the merge train".into()),
+        button: Some("Settle it".into()),
         is_grave: true,
     })
 }
 
 async fn settle(call: &Call) -> Result<Done, WebError> {
     let choice = match call.text("choice").as_str() {
-        "rebase" => TargetChoice::Rebase,
+        "redo" => TargetChoice::Redo,
         "ignore" => TargetChoice::Ignore,
         "cancel" => TargetChoice::Cancel,
-        _ => return Err(WebError::bad("choose what becomes of the waiting work")),
+        _ => return Err(WebError::bad("choose what becomes of the missing work")),
     };
     same(
-        "the waiting work has",
-        &call.texts("waiting"),
-        &call.read(waiting),
+        "the missing work has",
+        &call.texts("missing"),
+        &call.read(missing),
     )?;
     call.command(Command::SettleTarget { choice }).await?;
     Ok(Done::at(call.back("train")))

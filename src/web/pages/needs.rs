@@ -73,6 +73,7 @@ fn shown_by(state: &State, key: &NeedKey) -> String {
         NeedKey::Baseline { .. }
         | NeedKey::Blind { .. }
         | NeedKey::Paused
+        | NeedKey::Worktrees
         | NeedKey::Account { .. }
         | NeedKey::Profile { .. } => shown::pause(state),
         NeedKey::Question { agent } => {
@@ -105,6 +106,7 @@ fn since(state: &State, key: &NeedKey, id: &IdeaId) -> Option<Timestamp> {
         | NeedKey::Baseline { .. }
         | NeedKey::Blind { .. }
         | NeedKey::Paused
+        | NeedKey::Worktrees
         | NeedKey::Account { .. }
         | NeedKey::Profile { .. }
         | NeedKey::Question { .. }
@@ -143,6 +145,7 @@ fn name(key: &NeedKey) -> String {
         }
         NeedKey::Paused => "need-paused".into(),
         NeedKey::Account { account } => format!("need-account-{}", id_letters(account)),
+        NeedKey::Worktrees => "need-worktrees".into(),
         NeedKey::Profile { profile } => format!("need-profile-{profile}"),
         NeedKey::Question { agent } => format!("need-question-{agent}"),
         NeedKey::Conflict { idea } => format!("need-conflict-{idea}"),
@@ -206,11 +209,12 @@ fn entry(drawing: &Drawing<'_>, item: &Item) -> Markup {
 /// The icon and the words of a heading.
 fn heading(key: &NeedKey) -> (&'static str, &'static str) {
     match key {
-        NeedKey::Rewritten { .. } => ("warn", "The target was force-pushed"),
+        NeedKey::Rewritten { .. } => ("warn", "Landed work is missing on the target"),
         NeedKey::Baseline { .. } => ("warn", "The target does not pass its own checks"),
         NeedKey::Blind { .. } => ("warn", "A check cannot be trusted"),
         NeedKey::Paused => ("pause", "The swarm is paused"),
         NeedKey::Account { .. } => ("clock", "An account needs you"),
+        NeedKey::Worktrees => ("warn", "No worktree can be made"),
         NeedKey::Profile { .. } => ("clock", "An agent's program cannot begin"),
         NeedKey::Question { .. } => ("ask", "asks you"),
         NeedKey::Conflict { .. } => ("fork", "has a conflict only you can settle"),
@@ -230,7 +234,9 @@ fn actions(drawing: &Drawing<'_>, item: &Item) -> Markup {
         NeedKey::Baseline { .. } => resume(drawing, item, "Check again"),
         NeedKey::Blind { .. } => resume(drawing, item, "Probe again"),
         NeedKey::Paused => resume(drawing, item, "Resume"),
-        NeedKey::Account { .. } | NeedKey::Profile { .. } => resume(drawing, item, "Try again"),
+        NeedKey::Worktrees | NeedKey::Account { .. } | NeedKey::Profile { .. } => {
+            resume(drawing, item, "Try again")
+        }
         NeedKey::Question { agent } => html! {
             (question(drawing, item, ("say", agent.as_str()), agent.as_str()))
             a .b.quiet href=(drawing.link(&format!("agents/{agent}"))) { "Open" }

@@ -73,6 +73,9 @@ const STEPS: &[&str] = &[
     "workRescued",
     "workSaved",
     "worktreeLent",
+    // Only the second try in a row needs a person.
+    "worktreesFreed",
+    "worktreesHeld",
     "worktreeReady",
     "worktreeStays",
 ];

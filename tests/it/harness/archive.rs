@@ -43,7 +43,10 @@ impl Sandbox {
                     log_crc: end.crc,
                 },
                 git: Some(GitPart {
-                    object_format: ObjectFormat::Sha1,
+                    object_format: match roots.lines().next().unwrap().len() {
+                        40 => ObjectFormat::Sha1,
+                        _ => ObjectFormat::Sha256,
+                    },
                     roots: roots.lines().map(str::to_owned).collect(),
                     target: "main".into(),
                     refs,

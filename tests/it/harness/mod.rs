@@ -12,6 +12,7 @@ mod daemon;
 mod disk;
 mod fingerprint;
 mod git;
+pub mod git_format;
 mod journal;
 pub mod processes;
 pub mod required_tools;
@@ -208,6 +209,7 @@ impl Sandbox {
             .env("LC_ALL", "C.UTF-8")
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_CONFIG_NOSYSTEM", "1")
+            .envs(git_format::variables())
             .current_dir(self.repo())
             .stdin(Stdio::null());
         command

@@ -42,6 +42,13 @@ pub fn lives(pid: i32) -> bool {
     state(pid).is_some_and(|(state, _)| state != 'Z')
 }
 
+/// Whether it is a git that a swarm keeps to read objects.
+pub fn reads_objects(pid: i32) -> bool {
+    command_line(pid)
+        .trim_end()
+        .ends_with("cat-file --batch-command")
+}
+
 /// Children of this process that nobody has waited for.
 pub fn zombies_of(parent: i32) -> Vec<i32> {
     all()

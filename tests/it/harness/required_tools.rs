@@ -10,10 +10,10 @@ use std::process::{Command, Stdio};
 /// Whether the running test must be skipped because one of `tools` cannot be started here.
 pub fn are_missing(tools: &[&str]) -> bool {
     tools.iter().any(|tool| {
-        let version = if *tool == "go" {
-            "version"
-        } else {
-            "--version"
+        let version = match *tool {
+            "go" => "version",
+            "ssh" => "-V",
+            _ => "--version",
         };
         let starts = runs(Command::new(tool).arg(version));
         !starts && is_skipped(&format!("`{tool}` cannot be started"))

@@ -1,5 +1,4 @@
-//! Builds the demo's repository with the git library, so that the user's git configuration is
-//! neither used nor needed.
+//! Builds the demo's repository. The user's git configuration is neither used nor needed.
 //!
 //! Invariant: everything is written below the given folder.
 
@@ -8,7 +7,6 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use git2::{IndexAddOption, Repository, RepositoryInitOptions, Signature};
 use serde_json::json;
 
 use crate::agents::demo::scenario::{self, CHECK, DemoIdea, FILES};
@@ -19,6 +17,7 @@ use crate::config::init::write::write;
 use crate::daemon::{Paths, offline};
 use crate::domain::command::{Command, NewIdea};
 use crate::domain::ids::IdeaId;
+use crate::git::run_as;
 
 const BRANCH: &str = "main";
 
@@ -93,25 +92,13 @@ fn set_up(root: &Path, agents: u16, pace: Pace) -> Result<(), CliError> {
         .map_err(|error| CliError::io("write the demo's configuration", &error))
 }
 
-fn commit(root: &Path) -> Result<(), git2::Error> {
-    let mut options = RepositoryInitOptions::new();
-    // A template could contain the user's hooks.
-    options.initial_head(BRANCH).external_template(false);
-    let repository = Repository::init_opts(root, &options)?;
-    let mut index = repository.index()?;
-    index.add_all(["*"], IndexAddOption::DEFAULT, None)?;
-    index.write()?;
-    let tree = repository.find_tree(index.write_tree()?)?;
-    let author = Signature::now("swarm demo", "demo@localhost")?;
-    repository.commit(
-        Some("HEAD"),
-        &author,
-        &author,
-        "The bakery's pages",
-        &tree,
-        &[],
-    )?;
-    Ok(())
+/// Makes the repository. A template could bring hooks.
+fn commit(root: &Path) -> io::Result<()> {
+    let git = |words: &[&str]| run_as("swarm demo", None, root, words);
+    let branch = format!("--initial-branch={BRANCH}");
+    git(&["init", "--quiet", "--template=", &branch])?;
+    git(&["add", "--all"])?;
+    git(&["commit", "--quiet", "--message=The bakery's pages"]).map(drop)
 }
 
 /// Adds the backlog.
@@ -148,11 +135,12 @@ mod tests {
     fn the_repository_is_clean_and_its_configuration_valid() {
         let dir = tempfile::tempdir().unwrap();
         build(dir.path(), 2, Pace::Fast).unwrap();
-        let repository = Repository::open(dir.path()).unwrap();
-        assert_eq!(repository.head().unwrap().name(), Ok("refs/heads/main"));
-        let statuses = repository.statuses(None).unwrap();
-        let dirty = statuses.iter().filter(|entry| !entry.status().is_ignored());
-        assert_eq!(dirty.count(), 0);
+        let words = ["status", "--porcelain=v2", "--branch"];
+        let status = run_as("nobody", None, dir.path(), &words).unwrap();
+        let (of_branch, of_files): (Vec<&str>, Vec<&str>) =
+            status.lines().partition(|line| line.starts_with("# "));
+        assert!(of_branch.contains(&"# branch.head main"), "{status}");
+        assert!(of_files.is_empty(), "{status}");
         let layered = config::load(
             &dir.path().join(".swarm"),
             std::collections::BTreeMap::new(),

@@ -16,7 +16,7 @@ use crate::cli::access::remote::Daemon;
 use crate::cli::repo::Repo;
 use crate::config::{Adapter, Config, ReadGuard};
 use crate::daemon::preflight::{
-    self, KeptFromWorktrees, MissingProgram, Preflight, Seen, TargetTree,
+    self, KeptFromWorktrees, Preflight, Seen, TargetTree, UnusableCommand,
 };
 use crate::git;
 
@@ -47,7 +47,7 @@ pub(super) fn all(repo: &Repo, config: &Config) -> Vec<Check> {
         .chain(seen.iter().filter_map(|seen| unguarded(seen, config)))
         .chain(others.iter().filter_map(of_other))
         .chain([quality(
-            &preflight.missing_programs(&config.quality_commands),
+            &preflight.unusable_commands(&config.quality_commands),
             config,
         )])
         .chain(kept_from_worktrees(&preflight))
@@ -57,17 +57,19 @@ pub(super) fn all(repo: &Repo, config: &Config) -> Vec<Check> {
 }
 
 /// Whether the programs of the quality commands are there.
-fn quality(unfound: &[MissingProgram], config: &Config) -> Check {
+fn quality(unusable: &[UnusableCommand], config: &Config) -> Check {
     if config.quality_commands.is_empty() {
         let message = "no quality command is configured, so work lands unchecked";
         let advice = "set `qualityCommands` in .swarm/config.json to the checks of your project";
         return Check::warn("quality", message).advice(advice);
     }
-    if unfound.is_empty() {
+    if unusable.is_empty() {
         return Check::ok("quality", "no quality command lacks its program");
     }
-    let lines: Vec<String> = unfound.iter().map(MissingProgram::to_string).collect();
-    Check::warn("quality", lines.join("\n")).advice(MissingProgram::ADVICE)
+    let lines: Vec<String> = unusable.iter().map(UnusableCommand::to_string).collect();
+    let advice: BTreeSet<&str> = unusable.iter().map(|one| one.advice.as_str()).collect();
+    let advice: Vec<&str> = advice.into_iter().collect();
+    Check::warn("quality", lines.join("\n")).advice(advice.join("\n"))
 }
 
 /// What of the checkout's environment agents and checks do not get.

@@ -11,6 +11,9 @@ use std::path::Path;
 use nix::sys::statvfs::{Statvfs, statvfs};
 
 use super::check::{Check, Examination, Level, fixed};
+use super::commits::commits;
+use super::content::content;
+use super::repository::{layout, leftovers};
 use super::{agents, damage};
 use crate::api::DaemonFile;
 use crate::cli::access::remote::Daemon;
@@ -63,6 +66,10 @@ fn examine_state(fix: bool, context: &Context, checks: &mut Vec<Check>) -> Optio
     }
     if let Some(git) = &git {
         checks.push(target(git, config.as_ref()));
+        checks.extend(commits(git, config.as_ref()));
+        checks.push(layout(git));
+        checks.extend(leftovers(git, config.as_ref()));
+        checks.extend(content(git));
     }
     checks.extend(probed_checks(&repo));
     checks.push(disk_space(&repo));

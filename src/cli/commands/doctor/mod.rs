@@ -1,11 +1,16 @@
 //! `swarm doctor`: checks the installation and the state, and repairs damage.
 //!
-//! `checks` has the single checks, `agents` those of the agent programs, `damage` the repairs.
+//! `checks` has the single checks, `agents` those of the agent programs, `commits` those of swarm's
+//! own commits, `content` those of filters and partial clones, `repository` those of the layout and
+//! of leftovers, `damage` the repairs.
 
 mod agents;
 mod check;
 mod checks;
+mod commits;
+mod content;
 mod damage;
+mod repository;
 
 use clap::Args;
 use serde_json::json;

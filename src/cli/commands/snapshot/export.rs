@@ -17,12 +17,13 @@ use crate::cli::context::Context;
 use crate::cli::error::{CliError, Kind};
 use crate::cli::event_log::read_point;
 use crate::daemon::export::Export;
-use crate::daemon::offline;
+use crate::daemon::{DaemonError, offline};
 use crate::domain::command::Command;
 use crate::domain::ids::{BadId, CheckpointName};
 use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::state::Attempt;
 use crate::domain::time::Timestamp;
+use crate::git;
 use crate::view::describe::Point;
 
 /// Counts what passes through.
@@ -168,6 +169,11 @@ fn pack(args: &Args, context: &mut Context, to: &mut dyn Write) -> Result<Manife
 
 /// Makes the checkpoint `export-TIME`, with the agents' uncommitted work as commits.
 pub(super) fn make_checkpoint(context: &mut Context) -> Result<CheckpointName, CliError> {
+    let repo = git::Repo::open(context.repo()?.root()).map_err(DaemonError::from)?;
+    if repo.is_shallow() {
+        let message = "this clone lacks the beginning of its history, which an archive contains";
+        return Err(CliError::refused(message).hint("fetch it: git fetch --unshallow"));
+    }
     let name = free_name(context)?;
     let create = Command::CreateCheckpoint {
         name: name.clone(),

@@ -22,12 +22,11 @@ use crate::cli::summary::{Earlier, Summary};
 use crate::daemon::End;
 use crate::daemon::actor::handle::Handle;
 use crate::daemon::checks_probe;
-use crate::daemon::preflight::{
-    self, KeptFromWorktrees, MissingProgram, Preflight, UncountedProfile,
-};
+use crate::daemon::preflight::{self, KeptFromWorktrees, Preflight, UncountedProfile};
 use crate::daemon::unasked;
 use crate::domain::settings::Mode;
 use crate::domain::state::State;
+use crate::git;
 use crate::view::describe;
 
 /// How long the last messages may take on a stopped terminal or a pipe that nobody reads.
@@ -172,10 +171,16 @@ fn warn(repo: &Repo, context: &mut Context) {
         context.output.note(format!("warning: {what}"));
         context.output.next_step(advice);
     }
-    for missing in preflight.missing_programs(&layered.config.quality_commands) {
-        let advice = MissingProgram::ADVICE;
-        context.output.note(format!("warning: {missing}"));
-        context.output.next_step(advice);
+    for unusable in preflight.unusable_commands(&layered.config.quality_commands) {
+        context.output.note(format!("warning: {unusable}"));
+        context.output.next_step(unusable.advice);
+    }
+    let layout = git::Repo::open(repo.root()).and_then(|git| git.layout_notes());
+    for finding in layout.unwrap_or_default() {
+        let what = safe(&finding.what);
+        context.output.note(format!("warning: {what}"));
+        let way_out = format!("change it: {}", safe(&finding.way_out));
+        context.output.next_step(way_out);
     }
     for uncounted in preflight::uncounted(&layered.config, unasked(&layered.config)) {
         let UncountedProfile { what, advice } = uncounted;

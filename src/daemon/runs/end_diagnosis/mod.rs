@@ -106,9 +106,10 @@ pub(crate) async fn diagnose_end(
                 fingerprint: None,
                 ..check_output(&dir, &how)
             },
-            Purpose::Gate { .. } | Purpose::Verify { .. } | Purpose::Setup { .. } => {
-                check_output(&dir, &how)
-            }
+            Purpose::Gate { .. }
+            | Purpose::CommitHooks { .. }
+            | Purpose::Verify { .. }
+            | Purpose::Setup { .. } => check_output(&dir, &how),
         })
     })
     .await

@@ -64,7 +64,8 @@ fn claim(plan: &mut Plan<'_>, settings: &Settings, wanted: impl Fn(&Idea) -> boo
 /// The idea that would start next, but for the check of the target.
 fn candidate(plan: &Plan<'_>, settings: &Settings) -> Option<IdeaId> {
     let state = plan.state;
-    if !may_start(plan) || checkpoints::holds_autopilot(state, settings) {
+    let held = state.holds_claims(plan.now) || checkpoints::holds_autopilot(state, settings);
+    if held || !may_start(plan) {
         return None;
     }
     let served =

@@ -94,6 +94,11 @@ pub(crate) fn may_start(plan: &Plan<'_>) -> bool {
     state.swarm.phase == SwarmPhase::Running && !held
 }
 
+/// Whether a new run may start that needs a new worktree, or the target checked out, first.
+pub(crate) fn may_check_out(plan: &Plan<'_>) -> bool {
+    may_start(plan) && !plan.state.holds_worktrees(plan.now)
+}
+
 /// Whether limits and budget allow another iteration.
 pub(crate) fn has_another(state: &State, attempt: &Attempt, settings: &Settings) -> bool {
     has_iterations_left(attempt, settings)

@@ -4,6 +4,7 @@
 //! Invariant: an outcome counts only in the phase that requested it, and not for an attempt that is
 //! ending: that one ends as soon as nothing is in progress.
 
+use super::commit_hooks;
 use super::gate::gate_failed;
 use super::iterations::{has_another, out_of_time};
 use super::provider::{self, Judged};
@@ -22,7 +23,7 @@ use crate::domain::event::{
 use crate::domain::ids::{AgentId, Oid, RunId};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase};
 use crate::domain::observation::{RunEnd, RunEndKind};
-use crate::domain::outcome::{Failure, SealOutcome, WorktreePrepared};
+use crate::domain::outcome::{Failure, FailureKind, SealOutcome, WorktreePrepared};
 use crate::domain::state::{Attempt, AttemptEnd, Ending, Feedback, IdeaStatus, Said, Task};
 use crate::domain::time::Timestamp;
 
@@ -80,7 +81,7 @@ pub(crate) fn prepared(
     }
 }
 
-/// Records the target's first known commit, with which the queue later detects a force-push.
+/// Records the target's first known commit, with which the queue later detects a rewrite.
 fn first_sight_of_target(plan: &mut Plan<'_>, base: &Oid) {
     let Some(settings) = &plan.state.settings else {
         return;
@@ -276,6 +277,7 @@ pub(crate) fn sealed(
             setup: key,
             links,
         }) => {
+            environment_faults::worktrees::free_seal(plan);
             let empty = has_no_work(plan, attempt, &head);
             plan.emit(AttemptSealed {
                 agent: agent.clone(),
@@ -289,6 +291,7 @@ pub(crate) fn sealed(
                 said_done_without_work(plan, agent, attempt);
             }
         }
+        Ok(SealOutcome::HooksDue) => commit_hooks::start(plan, agent),
         Ok(SealOutcome::Unsealable { message }) => {
             let feedback = Feedback {
                 command: "committing what was left in the worktree".into(),
@@ -303,6 +306,9 @@ pub(crate) fn sealed(
                 failed_tests: None,
             };
             gate_failed(plan, attempt, failed, None);
+        }
+        Err(failure) if failure.kind == FailureKind::Content => {
+            environment_faults::worktrees::hold_seal(plan, &failure.message);
         }
         Err(failure) => release_or_fail(plan, agent, &failure),
     }

@@ -5,7 +5,7 @@
 //! checks the tree out and sets it up; its last step is the probe. Called by `baseline`.
 
 use super::{hold_for, nobodys_fault};
-use crate::domain::decide::attempt::iterations::may_start;
+use crate::domain::decide::attempt::iterations::{may_check_out, may_start};
 use crate::domain::decide::attempt::run_end::{
     failure_of, is_stopped, killed_too_often, run_ended,
 };
@@ -40,7 +40,7 @@ pub(in crate::domain::decide) fn is_wanted(plan: &Plan<'_>) -> bool {
 pub(in crate::domain::decide) fn begin(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
     let failed = state.swarm.baseline.failed.as_ref();
-    let later = failed.is_some_and(|failed| failed.not_before > plan.now);
+    let later = failed.is_some_and(|failed| failed.not_before > plan.now) || !may_check_out(plan);
     let lands = !settings.requires_canary() && state.lands_soon();
     if later || lands || queue::is_busy(state) || state.is_pending(Effect::is_baseline) {
         return;

@@ -4,16 +4,15 @@ use super::conflict::back_to_work;
 use super::queue::request_finish;
 use super::review;
 use crate::domain::command::TargetChoice;
-use crate::domain::decide::attempt::outcomes::ask_end;
 use crate::domain::decide::decision::Plan;
 use crate::domain::decide::ideas::known;
 use crate::domain::decide::undo;
 use crate::domain::effect::{self, Effect};
-use crate::domain::event::{MergeReleased, TargetSettled};
+use crate::domain::event::{IdeaCancelled, IdeaRetried, MergeReleased, TargetSettled};
 use crate::domain::ids::IdeaId;
 use crate::domain::lifecycle::{MergeInput, MergePhase};
 use crate::domain::rejection::Rejection;
-use crate::domain::state::{Ending, IdeaStatus, MergeEntry, State};
+use crate::domain::state::{IdeaStatus, MergeEntry, State};
 
 /// The entry of an idea, for a command about its merge: `verb`.
 ///
@@ -129,41 +128,25 @@ fn refuse_while_settling(plan: &Plan<'_>, entry: &MergeEntry, verb: &str) -> Res
     })
 }
 
-/// Refuses while the merge of approved work is under way: it would go on without its approval.
-fn refuse_while_approved_work_is_tried(plan: &Plan<'_>) -> Result<(), Rejection> {
-    let mut queue = plan.state.queue.iter();
-    let tried = queue.find(|entry| entry.phase.is_busy() && entry.approved.is_some());
-    tried.map_or(Ok(()), |entry| {
-        Err(Rejection::NotNow {
-            what: "rebase the waiting work".into(),
-            why: format!("the merge of {} is being tried", entry.idea),
-            instead: Some(
-                "try again in a moment: swarm merge target rebase; if no daemon runs: swarm start"
-                    .into(),
-            ),
-        })
-    })
-}
-
+/// Decides about landed ideas whose work the rewritten target lacks.
 pub(crate) fn settle_target(plan: &mut Plan<'_>, choice: TargetChoice) -> Result<(), Rejection> {
     let Some(rewritten) = &plan.state.swarm.rewritten else {
         return Err(Rejection::NotNow {
-            what: "choose what to do about the target".into(),
-            why: "it was not force-pushed".into(),
+            what: "choose what happens to missing work".into(),
+            why: "the target has all the work that has landed".into(),
             instead: Some("swarm status".into()),
         });
     };
-    if choice == TargetChoice::Cancel {
-        let state = plan.state;
-        for entry in state.queue.iter().filter(|entry| !entry.phase.is_busy()) {
-            if let Some(attempt) = state.agents.get(&entry.agent) {
-                ask_end(plan, &entry.agent, attempt, Ending::Cancelled);
-            }
+    for id in &rewritten.dropped {
+        let idea = plan.state.ideas.get(id);
+        if idea.is_none_or(|idea| idea.status != IdeaStatus::Done) {
+            continue;
         }
-    }
-    if choice == TargetChoice::Rebase {
-        refuse_while_approved_work_is_tried(plan)?;
-        review::withdraw_approvals(plan);
+        match choice {
+            TargetChoice::Redo => plan.emit(IdeaRetried { id: id.clone() }),
+            TargetChoice::Cancel => plan.emit(IdeaCancelled { id: id.clone() }),
+            TargetChoice::Ignore => {}
+        }
     }
     // Last: if the log contains only a part of this, the question is still open.
     plan.emit(TargetSettled {

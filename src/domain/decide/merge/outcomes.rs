@@ -19,19 +19,20 @@ use crate::domain::decide::environment_faults::nobodys_fault;
 use crate::domain::decide::setup;
 use crate::domain::effect::{self, SetupTree};
 use crate::domain::event::{
-    self, ConflictSettled, IdeaLanded, MergeBuilt, MergeReturned, TargetRewritten, TargetSeen,
-    VerifyDoubted, VerifyPassed, WorktreeReady,
+    self, ConflictSettled, IdeaLanded, LandingFound, MergeBuilt, MergeReturned, TargetRewritten,
+    TargetSeen, VerifyDoubted, VerifyPassed, WorktreeReady,
 };
 use crate::domain::ids::{IdeaId, Oid, RunId};
 use crate::domain::lifecycle::{AttemptInput, MergeInput, MergePhase};
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::outcome::{
-    BuildMergeOutcome, CheckoutBlocked, Failure, LandOutcome, VerifyReady,
+    BuildMergeOutcome, Failure, FailureKind, LandOutcome, Rewrite, VerifyReady,
 };
 use crate::domain::settings::Settings;
 use crate::domain::state::baseline::Doubt;
 use crate::domain::state::setup::VERIFY_TREE;
 use crate::domain::state::{AttemptEnd, Feedback, IdeaStatus, MergeEntry, State, Waits};
+use crate::domain::warning::WarningKind;
 
 /// Time until a merge checks again whether a checkout is still blocked.
 const CHECKOUT_WAIT_MS: i64 = 10_000;
@@ -86,8 +87,9 @@ pub(crate) fn built(
             conflicted(plan, entry, &target, level, &files);
         }
         Ok(BuildMergeOutcome::BroughtOver { base, head }) => brought_over(plan, entry, base, head),
-        Ok(BuildMergeOutcome::TargetRewritten { found, dropped }) => {
-            target_rewritten(plan, id, found, dropped);
+        Ok(BuildMergeOutcome::TargetRewritten(rewrite)) => {
+            target_rewritten(plan, effect.known_target.as_ref(), rewrite);
+            plan.move_merge(id, MergeInput::Requeue);
         }
         Err(failure) => cannot(plan, id, &failure),
     }
@@ -111,15 +113,51 @@ fn brought_over(plan: &mut Plan<'_>, entry: &MergeEntry, base: Oid, head: Oid) {
     });
 }
 
-fn target_rewritten(plan: &mut Plan<'_>, id: &IdeaId, found: Oid, dropped: Vec<IdeaId>) {
-    if let Some(seen) = &plan.state.swarm.target {
-        plan.emit(TargetRewritten {
-            from: seen.commit.clone(),
-            to: found,
-            dropped,
-        });
+/// Adopts the rewritten target. Nobody is asked unless landed work is missing there, and nothing
+/// waits for the answer.
+fn target_rewritten(plan: &mut Plan<'_>, from: Option<&Oid>, rewrite: Rewrite) {
+    let seen = plan.state.swarm.target.as_ref();
+    // Another inspection may have found it before.
+    let Some(seen) = seen.filter(|seen| Some(&seen.commit) == from) else {
+        return;
+    };
+    for landing in rewrite.kept {
+        plan.emit(landing);
     }
-    plan.move_merge(id, MergeInput::Requeue);
+    // Last: if the log contains only a part of this, the next look finds it again.
+    plan.emit(TargetRewritten {
+        from: seen.commit.clone(),
+        to: rewrite.found,
+        dropped: rewrite.dropped,
+    });
+}
+
+/// As [`target_rewritten`], noticed while no merge was built. A rollback moves the target itself.
+pub(crate) fn target_seen_rewritten(plan: &mut Plan<'_>, from: &Oid, rewrite: &Rewrite) {
+    if plan.state.rollback.is_none() {
+        target_rewritten(plan, Some(from), rewrite.clone());
+    }
+}
+
+/// Missing work is on the target after all: somebody has brought it back.
+pub(crate) fn found_again(plan: &mut Plan<'_>, at: &Oid, found: &[LandingFound]) {
+    let Some(rewritten) = &plan.state.swarm.rewritten else {
+        return;
+    };
+    let missing = |landing: &&LandingFound| {
+        let idea = plan.state.ideas.get(&landing.id);
+        rewritten.dropped.contains(&landing.id)
+            && idea.is_some_and(|idea| idea.status == IdeaStatus::Done)
+    };
+    let found: Vec<&LandingFound> = found.iter().filter(missing).collect();
+    if found.is_empty() {
+        return;
+    }
+    // First: a rewrite that takes it away again is noticed only from where it is.
+    see_target(plan, at);
+    for landing in found {
+        plan.emit(landing.clone());
+    }
 }
 
 fn see_target(plan: &mut Plan<'_>, commit: &Oid) {
@@ -149,15 +187,22 @@ fn nothing_to_merge(plan: &mut Plan<'_>, entry: &MergeEntry) {
     );
 }
 
-/// Handles a failed merge: after a full disk or a problem of the repository it is retried
-/// automatically, otherwise it waits for `merge retry`.
+/// Handles a failed merge: after a full disk, a problem of the repository or of a filter, or while
+/// another program holds a lock it is retried automatically, otherwise it waits for `merge retry`.
+/// A lock needs a person only after some time.
 fn cannot(plan: &mut Plan<'_>, id: &IdeaId, failure: &Failure) {
-    let again = plan.now.plus_millis(ROOM_WAIT_MS);
-    let not_before = nobodys_fault(failure).map(|_| again);
+    let (after_ms, person) = match failure.kind {
+        FailureKind::Locked { long } => (Some(CHECKOUT_WAIT_MS), long),
+        FailureKind::NoSpace | FailureKind::Repository | FailureKind::Content => {
+            (Some(ROOM_WAIT_MS), true)
+        }
+        FailureKind::AgentUnusable | FailureKind::Other => (None, true),
+    };
+    let not_before = after_ms.map(|after| plan.now.plus_millis(after));
     let waits = Waits {
         reason: shorten(&failure.message),
         files: vec![],
-        person: true,
+        person,
         target: false,
     };
     plan.move_merge_waiting(id, MergeInput::Requeue, not_before, Some(waits));
@@ -366,15 +411,22 @@ pub(crate) fn landed(
     }
     let landing = entry_in(plan, id, MergePhase::Landing).is_some();
     match outcome {
-        Ok(LandOutcome::Landed) => has_landed(plan, id, commit),
+        Ok(LandOutcome::Landed) => {
+            plan.clear_warning(WarningKind::Submodules.only());
+            has_landed(plan, id, commit);
+        }
+        Ok(LandOutcome::LandedBehind { submodules }) => {
+            plan.warn(WarningKind::Submodules.only(), &submodules);
+            has_landed(plan, id, commit);
+        }
         Ok(LandOutcome::TargetMoved { .. }) if landing => {
             plan.move_merge(id, MergeInput::Requeue);
         }
-        Ok(LandOutcome::CheckoutBlocked(CheckoutBlocked { reason, files })) if landing => {
+        Ok(LandOutcome::CheckoutBlocked(blocked)) if landing => {
             let waits = Waits {
-                reason: shorten(&reason),
-                files: few(&files),
-                person: true,
+                reason: shorten(&blocked.reason),
+                files: few(&blocked.files),
+                person: !blocked.passes,
                 target: false,
             };
             let again = plan.now.plus_millis(CHECKOUT_WAIT_MS);

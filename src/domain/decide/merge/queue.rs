@@ -60,7 +60,6 @@ pub(crate) fn build(plan: &mut Plan<'_>, settings: &Settings) {
         || state.is_target_in_verify()
         || state.holds_landings()
         || !may_merge(state)
-        || state.swarm.rewritten.is_some()
     {
         return;
     }

@@ -10,7 +10,7 @@ use crate::domain::decide::decision::Plan;
 use crate::domain::decide::ideas::check_length;
 use crate::domain::decide::undo;
 use crate::domain::effect::Effect;
-use crate::domain::event::{ApprovalWithdrawn, IdeaRetried, MergeApproved, MergeRejected};
+use crate::domain::event::{IdeaRetried, MergeApproved, MergeRejected};
 use crate::domain::ids::{IdeaId, Oid};
 use crate::domain::lifecycle::{AttemptInput, MergePhase};
 use crate::domain::rejection::Rejection;
@@ -74,18 +74,6 @@ pub(crate) fn approve(
         source,
     });
     Ok(())
-}
-
-/// Makes approved work wait for review again, because other commits than those that the person saw
-/// would land.
-pub(crate) fn withdraw_approvals(plan: &mut Plan<'_>) {
-    let approved = |entry: &&MergeEntry| entry.approved.is_some();
-    for entry in plan.state.queue.iter().filter(approved) {
-        plan.emit(ApprovalWithdrawn {
-            id: entry.idea.clone(),
-            undoes: None,
-        });
-    }
 }
 
 /// Whether the target may be moved to the work of this idea at this moment.

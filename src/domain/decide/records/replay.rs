@@ -5,7 +5,7 @@
 //! `runEnded`. Only then is it measured, and `replayJudged` comes before `effectFinished`: a log
 //! that is torn anywhere goes on from there, and no run begins a second time.
 
-use crate::domain::decide::attempt::iterations::may_start;
+use crate::domain::decide::attempt::iterations::may_check_out;
 use crate::domain::decide::attempt::provider;
 use crate::domain::decide::attempt::run_end;
 use crate::domain::decide::budget::unpriced;
@@ -83,7 +83,7 @@ pub(in crate::domain::decide) fn begin_due(plan: &mut Plan<'_>, settings: &Setti
         run,
         ..
     } = replay;
-    if !may_start(plan)
+    if !may_check_out(plan)
         || state.slots_free() == 0
         || provider::is_held(state, settings, profile, plan.now)
     {

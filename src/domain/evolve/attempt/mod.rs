@@ -6,8 +6,9 @@ pub(super) mod worktree;
 use super::idea::audit;
 use super::{baseline, blame, checks, memory, provider, records, redirect, setup};
 use crate::domain::event::{
-    AttemptMoved, AttemptSealed, EndingAsked, GateFailed, GatePassed, GateStarted, IdeaClaimed,
-    IterationJudged, IterationStarted, MessageQueued, RunEnded, RunStarted, SignalSeen, TaskSet,
+    AttemptMoved, AttemptSealed, CommitHooksPassed, CommitHooksStarted, EndingAsked, GateFailed,
+    GatePassed, GateStarted, IdeaClaimed, IterationJudged, IterationStarted, MessageQueued,
+    RunEnded, RunStarted, SignalSeen, TaskSet,
 };
 use crate::domain::ids::{AgentId, Oid, RunId};
 use crate::domain::lifecycle::AttemptPhase;
@@ -18,8 +19,8 @@ use crate::domain::state::message::{self, Message};
 use crate::domain::state::prompt_cause::PromptCause;
 use crate::domain::state::setup::failures_after;
 use crate::domain::state::{
-    Attempt, Ending, Excused, FailedCheck, IdeaStatus, Kept, Lending, MergeEntry, Said, Started,
-    State, Task,
+    Attempt, Ending, Excused, FailedCheck, IdeaStatus, Kept, Lending, MergeEntry, Said, SealState,
+    Started, State, Task,
 };
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
@@ -98,7 +99,7 @@ fn begin_attempt(claimed: &IdeaClaimed, kept: Option<Box<Kept>>, at: Timestamp) 
         said: None,
         setup: None,
         gate_next: 0,
-        sealed: false,
+        seal: SealState::Open,
         said_done_without_work: None,
         progress: None,
         empty_outputs: 0,
@@ -172,7 +173,7 @@ pub(super) fn start_iteration(state: &mut State, at: Timestamp, started: &Iterat
             attempt.asked = Some(question.into());
         }
         attempt.signal_offset = None;
-        attempt.sealed = false;
+        attempt.seal = SealState::Open;
         attempt.setup = None;
         attempt.gate_next = 0;
         attempt.lost_runs = 0;
@@ -194,6 +195,19 @@ pub(super) fn start_gate(state: &mut State, started: &GateStarted) {
     records::start_gate(state, started);
     with_attempt(state, &started.agent, |attempt| {
         begin_run(attempt, &started.run);
+    });
+}
+
+pub(super) fn start_commit_hooks(state: &mut State, started: &CommitHooksStarted) {
+    state.counters.runs += 1;
+    with_attempt(state, &started.agent, |attempt| {
+        begin_run(attempt, &started.run);
+    });
+}
+
+pub(super) fn pass_commit_hooks(state: &mut State, passed: &CommitHooksPassed) {
+    with_attempt(state, &passed.agent, |attempt| {
+        attempt.seal = SealState::HooksPassed;
     });
 }
 
@@ -366,7 +380,7 @@ pub(super) fn seal(state: &mut State, sealed: &AttemptSealed) {
             attempt.cause = PromptCause::ChangedNothing;
         }
         attempt.head = Some(sealed.head.clone());
-        attempt.sealed = true;
+        attempt.seal = SealState::Sealed;
         attempt.setup = setup;
     });
 }

@@ -28,6 +28,26 @@ use crate::domain::time::Timestamp;
 use crate::domain::usage::{Bill, Spent};
 use crate::domain::verdict::Verdict;
 
+/// How far the work of an iteration is on its branch.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum SealState {
+    /// Something may be uncommitted.
+    #[default]
+    Open,
+    /// The commit hooks let pass what is uncommitted.
+    HooksPassed,
+    /// Everything is committed.
+    Sealed,
+}
+
+impl SealState {
+    #[allow(clippy::trivially_copy_pass_by_ref)] // the form that serde asks for
+    fn is_open(&self) -> bool {
+        *self == Self::Open
+    }
+}
+
 /// Current task of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
@@ -170,9 +190,9 @@ pub struct Attempt {
     /// Index of the next quality command, from 0.
     #[serde(default)]
     pub gate_next: usize,
-    /// Whether the work is sealed, so that quality commands may run.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub sealed: bool,
+    /// Whether everything of the iteration is on the branch, so that quality commands may run.
+    #[serde(default, skip_serializing_if = "SealState::is_open")]
+    pub seal: SealState,
     /// First iteration that said COMPLETE while the branch had no work of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said_done_without_work: Option<u32>,
@@ -432,6 +452,11 @@ impl FailedCheck {
 }
 
 impl Attempt {
+    /// Whether quality commands may run on its work.
+    pub fn is_sealed(&self) -> bool {
+        self.seal == SealState::Sealed
+    }
+
     /// Name of the worktree that it has lent.
     pub fn lent(&self) -> Option<&str> {
         match &self.lending {

@@ -83,6 +83,7 @@ impl Purpose {
             | Self::Baseline { .. }
             | Self::Canary { .. } => true,
             Self::Iteration { .. }
+            | Self::CommitHooks { .. }
             | Self::Setup { .. }
             | Self::Hook { .. }
             | Self::Synthesis { .. }
@@ -172,7 +173,7 @@ impl State {
         let settings = self.settings.as_deref();
         let next = settings.and_then(|all| all.quality_commands.get(attempt.gate_next));
         attempt.phase == AttemptPhase::Gating
-            && attempt.sealed
+            && attempt.is_sealed()
             && attempt.run.is_none()
             && attempt.setup.is_none()
             && attempt.ending.is_none()

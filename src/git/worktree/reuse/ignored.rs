@@ -62,7 +62,7 @@ impl Repo {
             self.remove_unmatched(worktree, &by_rules, patterns)?;
         }
         self.remove_hollow(worktree, &by_rules)?;
-        clear_places_of_copies(worktree)?;
+        clear_places_of_copies(self, worktree)?;
         remove::file(&file).at("delete", &file)
     }
 
@@ -105,20 +105,25 @@ impl Repo {
 
     /// The rules of all `.gitignore` files of the commit checked out.
     fn committed_rules(&self, worktree: &Worktree) -> Result<Vec<u8>, GitError> {
-        let reading = || format!("read the .gitignore files of {}", worktree.name);
-        let library = self.library()?;
-        let index = git2::Index::open(&worktree.git_dir.join("index"))
-            .map_err(GitError::library(reading()))?;
+        let Some(entries) = self.index(worktree)? else {
+            return Err(GitError::IndexCorrupt {
+                worktree: worktree.path.clone(),
+                git_dir: worktree.git_dir.clone(),
+                why: "git cannot list it".into(),
+            });
+        };
         let mut files = Vec::new();
-        for entry in index.iter() {
-            let path = path_of(&entry.path);
-            if path.file_name().is_some_and(|name| name == ".gitignore") {
-                // Git reads no rules through a link.
-                if let Ok(blob) = library.find_blob(entry.id)
-                    && entry.mode & 0o170_000 == 0o100_000
-                {
-                    files.push((path, blob.content().to_vec()));
-                }
+        for entry in entries {
+            let is_rules = entry
+                .path
+                .file_name()
+                .is_some_and(|name| name == ".gitignore");
+            // Git reads no rules through a link.
+            if is_rules
+                && entry.is_file()
+                && let Some(content) = self.content(entry.id)?
+            {
+                files.push((entry.path, content));
             }
         }
         Ok(rules::joined(files))

@@ -28,8 +28,8 @@ impl Worktree {
     }
 
     /// The owner; without a mark, the branch checked out, if it is an attempt's.
-    pub(crate) fn attempt(&self) -> Option<String> {
-        let checked_out = || match self.head() {
+    pub(crate) fn attempt(&self, repo: &Repo) -> Option<String> {
+        let checked_out = || match self.head(repo) {
             Ok(Head::Branch(branch)) if branch.starts_with("agent/") => Some(branch),
             Ok(Head::Branch(_) | Head::Detached(_)) | Err(_) => None,
         };
@@ -83,7 +83,7 @@ impl Repo {
     pub fn attempts_in_worktrees(&self) -> Result<Vec<(String, String)>, GitError> {
         let each = self.worktrees_of_agents()?.into_iter();
         Ok(each
-            .filter_map(|one| Some((one.name.clone(), one.attempt()?)))
+            .filter_map(|one| Some((one.name.clone(), one.attempt(self)?)))
             .collect())
     }
 }

@@ -8,20 +8,21 @@
 pub mod trees;
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-
-use git2::Oid;
 
 use crate::domain::time::Timestamp;
 use crate::git::error::{At, GitError};
 use crate::git::exec::command::Git;
 use crate::git::objects::names::check_ref;
-use crate::git::repo::{Identity, NewCommit, Repo, write_commit};
+use crate::git::person::Identity;
+use crate::git::repo::Repo;
 use crate::git::resolution::note;
+use crate::git::store::format::NewCommit;
+use crate::git::store::objects::read_oid;
+use crate::git::store::oid::Oid;
 use crate::git::worktree::registry::{Found, Worktree};
-use crate::git::worktree::reset::index_is_plain;
 use crate::git::worktree::status::{Kind, status_by};
 use crate::remove;
 
@@ -160,7 +161,7 @@ impl Repo {
             return Ok(before);
         }
         let parents: Vec<Oid> = std::iter::once(head).chain(before).collect();
-        let signature = want.identity.signature(want.time)?;
+        let signature = want.identity.at(want.time);
         let new = NewCommit {
             tree,
             parents: &parents,
@@ -168,7 +169,7 @@ impl Repo {
             author: &signature,
             committer: &signature,
         };
-        let commit = write_commit(&self.library()?, &new)?;
+        let commit = self.write_commit(&new)?;
         self.make_durable(commit, &[])?;
         self.keep_at(&want.reference, before, commit)?;
         Ok(commit)
@@ -190,15 +191,13 @@ impl Repo {
     /// Commit checked out; if its branch is gone, the last one in the worktree's log of `HEAD`.
     pub(crate) fn last_head(&self, worktree: &Worktree) -> Result<Oid, GitError> {
         match self.head_commit(worktree) {
-            Err(error @ GitError::BranchMissing { .. }) => last_logged(worktree).ok_or(error),
+            Err(error @ GitError::BranchMissing { .. }) => {
+                let log = self.head_log(&worktree.git_dir, &worktree.path)?;
+                let last = log.last().and_then(|last| last.to.or(last.from));
+                last.ok_or(error)
+            }
             other => other,
         }
-    }
-
-    pub(crate) fn tree_of(&self, commit: Oid) -> Result<Oid, GitError> {
-        let library = self.library()?;
-        let found = library.find_commit(commit).map(|commit| commit.tree_id());
-        found.map_err(|_| GitError::CommitMissing { oid: commit })
     }
 
     /// Writes the files of the worktree as a tree.
@@ -240,7 +239,7 @@ impl Repo {
             remove::tree_if_there(&left).at("delete", &left)?;
         }
         let own = worktree.git_dir.join("index");
-        if index_is_plain(worktree) && copy_index(&own, &index).is_ok() {
+        if self.index_is_plain(worktree)? && copy_index(&own, &index).is_ok() {
             return Ok(index);
         }
         let git = worktree
@@ -282,18 +281,6 @@ fn copy_index(from: &Path, to: &Path) -> io::Result<()> {
     to.set_modified(modified)
 }
 
-/// Last commit in the log of `HEAD`. Deleting a branch logs a line from its commit to zero.
-fn last_logged(worktree: &Worktree) -> Option<Oid> {
-    let log = fs::read(worktree.git_dir.join("logs/HEAD")).ok()?;
-    let last = log.trim_ascii_end().rsplit(|byte| *byte == b'\n').next()?;
-    let mut fields = last
-        .split(|byte| *byte == b' ')
-        .map(String::from_utf8_lossy);
-    let (from, to) = (fields.next()?, fields.next()?);
-    let oids = [to, from].map(|field| Oid::from_str(&field).ok());
-    oids.into_iter().flatten().find(|oid| !oid.is_zero())
-}
-
 /// Adds everything except ignored files and these paths: nested repositories, which git would
 /// record as commits that nobody else has, and copies of a person's local files.
 pub(crate) fn add_all<'a, 'p>(
@@ -307,13 +294,4 @@ pub(crate) fn add_all<'a, 'p>(
     });
     git.args(["add", "--all", "--sparse", "--", ":/"])
         .args(without)
-}
-
-/// Parses the object id that a command printed.
-pub(crate) fn read_oid(output: &crate::git::exec::child::Output) -> Result<Oid, GitError> {
-    let text = String::from_utf8_lossy(output.line()).into_owned();
-    Oid::from_str(&text).map_err(|_| GitError::Unreadable {
-        command: "git write-tree",
-        found: text.chars().take(80).collect(),
-    })
 }

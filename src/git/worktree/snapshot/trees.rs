@@ -4,12 +4,13 @@
 //! Invariant: worktree, index and branch do not change. Ignored files and nested repositories are
 //! not included. A reference has one commit for each iteration; a repeated call adds none.
 
-use git2::Oid;
-
 use crate::domain::time::Timestamp;
 use crate::git::error::GitError;
 use crate::git::objects::names::check_ref;
-use crate::git::repo::{Identity, NewCommit, Repo, write_commit};
+use crate::git::person::Identity;
+use crate::git::repo::Repo;
+use crate::git::store::format::NewCommit;
+use crate::git::store::oid::Oid;
 
 /// The files of a worktree at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,7 +86,7 @@ impl Repo {
     }
 
     fn write_kept(&self, want: &KeepTrees, tree: Oid, parents: &[Oid]) -> Result<Oid, GitError> {
-        let signature = want.identity.signature(want.time)?;
+        let signature = want.identity.at(want.time);
         let new = NewCommit {
             tree,
             parents,
@@ -93,22 +94,10 @@ impl Repo {
             author: &signature,
             committer: &signature,
         };
-        write_commit(&self.library()?, &new)
-    }
-
-    /// The tree that an object is, or has.
-    pub fn peel_to_tree(&self, object: Oid) -> Result<Oid, GitError> {
-        let library = self.library()?;
-        let found = library
-            .find_object(object, None)
-            .and_then(|found| found.peel_to_tree().map(|tree| tree.id()));
-        found.map_err(|_| GitError::CommitMissing { oid: object })
+        self.write_commit(&new)
     }
 
     fn words_of(&self, commit: Oid) -> Result<String, GitError> {
-        let library = self.library()?;
-        let found = library.find_commit(commit);
-        let found = found.map_err(|_| GitError::CommitMissing { oid: commit })?;
-        Ok(String::from_utf8_lossy(found.message_bytes()).into_owned())
+        Ok(self.commit(commit)?.text())
     }
 }

@@ -45,7 +45,7 @@ async fn actions_on_the_swarm_are_the_commands_of_the_command_line() {
     story.given([Event::TargetRewritten(TargetRewritten {
         from: oid(1),
         to: oid(2),
-        dropped: vec![],
+        dropped: vec![idea(9)],
     })]);
     let world = World::of(&story);
     let pause = |reason: Option<&str>| Command::Pause {
@@ -64,7 +64,7 @@ async fn actions_on_the_swarm_are_the_commands_of_the_command_line() {
         ),
         (
             "do/settle-target",
-            "choice=ignore",
+            "choice=ignore&missing=idea-009",
             Command::SettleTarget {
                 choice: TargetChoice::Ignore,
             },

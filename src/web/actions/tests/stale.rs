@@ -1,7 +1,7 @@
 //! A form acts on what it was drawn for; if that is something else now, a fresh dialog comes.
 
 use super::kit::{Answer, World};
-use super::{in_review, working};
+use super::working;
 use crate::domain::command::Command;
 use crate::domain::effect::ConflictLevel;
 use crate::domain::event::{Event, TargetRewritten};
@@ -255,33 +255,33 @@ async fn a_stop_does_not_end_an_iteration_that_its_dialog_did_not_name() {
 }
 
 #[tokio::test]
-async fn work_that_came_after_the_question_about_the_target_is_not_cancelled_unseen() {
-    let rewritten = || {
+async fn work_that_is_missing_since_the_question_is_not_settled_unseen() {
+    let rewritten = |dropped| {
         Event::TargetRewritten(TargetRewritten {
             from: oid(1),
             to: oid(2),
-            dropped: vec![],
+            dropped,
         })
     };
     let mut early = working();
-    early.given([rewritten()]);
+    early.given([rewritten(vec![idea(8)])]);
     let dialog = World::of(&early).get("do/settle-target").await;
-    let mut late = in_review();
-    late.given([rewritten()]);
+    let mut late = working();
+    late.given([rewritten(vec![idea(8), idea(9)])]);
     let world = World::of(&late);
     let form = |dialog: &Answer| format!("op={}&choice=cancel", dialog.hidden("op"));
     let path = "do/settle-target";
-    // Drawn now, but without the work that waits.
+    // Drawn now, but without the work that is missing since.
     let seq = world.read(|state| state.seq);
-    let stale = format!("{}&seq={seq}", form(&dialog));
+    let stale = format!("{}&missing=idea-008&seq={seq}", form(&dialog));
     let refused = world.send("POST", path, Some(&stale), &[]).await;
     assert_eq!((refused.status, world.commands()), (409, vec![]));
     assert!(
-        refused.says().contains("New: idea-001"),
+        refused.says().contains("New: idea-009"),
         "{}",
         refused.says()
     );
-    let fresh = format!("{}&waiting={}", form(&refused), refused.hidden("waiting"));
+    let fresh = format!("{}&missing=idea-008&missing=idea-009", form(&refused));
     world.send("POST", path, Some(&fresh), &[]).await;
     assert_eq!(world.commands().len(), 1);
 }

@@ -39,8 +39,8 @@ pub struct View {
 /// What an agent changed, and nobody approved.
 struct Change {
     ideas: Vec<String>,
-    /// As a patch, or why there is none.
-    patch: Result<String, String>,
+    /// As a patch.
+    patch: String,
 }
 
 /// Loads it.
@@ -89,7 +89,7 @@ pub async fn load(asked: &Asked<'_>, name: &str) -> Result<View, WebError> {
 fn change(root: &Path, state: &State, name: HookName) -> Option<Change> {
     let found = hooks::difference(&Paths::new(root), state, name).ok()?;
     (!found.ideas.is_empty()).then(|| Change {
-        patch: found.patch().map_err(|error| error.to_string()),
+        patch: found.patch(),
         ideas: found.ideas,
     })
 }
@@ -169,10 +169,7 @@ impl View {
                 h2 { "Changed by " (change.ideas.join(", ")) }
                 (drawing.ask(&action, "b pri", &html! { "Approve" }))
             }
-            @match &change.patch {
-                Ok(patch) => (lines(patch)),
-                Err(why) => p { "The change cannot be shown: " (why) },
-            }
+            (lines(&change.patch))
         } }
     }
 
