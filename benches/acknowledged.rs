@@ -183,9 +183,9 @@ async fn over_socket(socket: &Path, time: Duration) -> Result<Measured> {
             let mut stream = UnixStream::connect(socket).await?;
             let mut answers = 0;
             while Instant::now() < end {
-                let body = format!("{{\"priority\":{}}}", next_priority());
-                let path = format!("ideas/{id}");
-                let (status, answer) = request(&mut stream, "PATCH", &path, &body).await?;
+                let edit = json!({"priority": next_priority()});
+                let body = json!({"do": "editIdea", "id": id, "edit": edit}).to_string();
+                let (status, answer) = request(&mut stream, "POST", "commands", &body).await?;
                 ensure(status == 200, || format!("the daemon answered: {answer}"))?;
                 answers += 1;
             }

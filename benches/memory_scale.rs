@@ -175,9 +175,11 @@ async fn write_until(socket: PathBuf, number: usize, end: Instant) -> Result<(Ve
     let (mut waits, mut refused) = (Vec::new(), 0);
     while Instant::now() < end {
         let value = (version + 1).to_string();
-        let body = json!({"value": value, "expectedVersion": version}).to_string();
+        let write = json!({"do": "writeFact", "key": key(number), "value": value,
+            "expectedVersion": version});
+        let body = write.to_string();
         let asked = Instant::now();
-        let (status, answer) = request(&mut stream, "PUT", &path, &body).await?;
+        let (status, answer) = request(&mut stream, "POST", "commands", &body).await?;
         let now = match status {
             200 => {
                 waits.push(asked.elapsed());

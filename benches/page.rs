@@ -352,9 +352,10 @@ fn edits(daemon: &Daemon, ideas: u64, seconds: u32) -> Result<Stretch> {
 }
 
 fn change(socket: &mut UnixStream, id: &str, priority: u64) -> Result {
-    let body = format!("{{\"priority\":{priority}}}");
+    let body =
+        format!("{{\"do\":\"editIdea\",\"id\":\"{id}\",\"edit\":{{\"priority\":{priority}}}}}");
     let request = format!(
-        "PATCH /api/v1/ideas/{id} HTTP/1.1\r\nhost: swarm\r\n\
+        "POST /api/v1/commands HTTP/1.1\r\nhost: swarm\r\n\
          content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     );

@@ -19,12 +19,15 @@ use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::net::UnixStream;
 
+use super::command_json;
 use super::error::ErrorBody;
 use super::sender::{MCP_CLIENT, OPERATION, Origin, RUN, named_run};
 use super::server::daemon_file::DaemonFile;
 use super::server::peer;
 use super::types::JUDGEMENT_TIMEOUT;
+use crate::domain::command::Command;
 use crate::domain::ids::RunId;
+use crate::domain::operation::Ends;
 
 /// Connections idle for longer than this are not used again.
 const KEEP_IDLE: Duration = Duration::from_secs(10);
@@ -145,12 +148,19 @@ impl Client {
 
     /// Sends a GET. `path` starts after `/api/v1/`; values in it are [`encode`]d.
     pub async fn get(&self, path: &str) -> Result<Value, ClientError> {
-        self.ask(Method::GET, path, None).await
+        self.ask(Method::GET, path, None, READ_LIMIT).await
     }
 
     /// Sends a POST.
     pub async fn post(&self, path: &str, body: &Value) -> Result<Value, ClientError> {
-        self.ask(Method::POST, path, Some(body)).await
+        self.ask(Method::POST, path, Some(body), CHANGE_LIMIT).await
+    }
+
+    /// Sends a command.
+    pub async fn execute(&self, command: &Command) -> Result<Value, ClientError> {
+        let body = command_json::write(command).map_err(|error| ClientError::Io(error.into()))?;
+        self.ask(Method::POST, "commands", Some(&body), limit(command))
+            .await
     }
 
     /// Sends a POST whose body is a file.
@@ -160,21 +170,6 @@ impl Client {
             self.answer(request).await
         };
         self.within(CHANGE_LIMIT, answer).await
-    }
-
-    /// Sends a PATCH.
-    pub async fn patch(&self, path: &str, body: &Value) -> Result<Value, ClientError> {
-        self.ask(Method::PATCH, path, Some(body)).await
-    }
-
-    /// Sends a PUT.
-    pub async fn put(&self, path: &str, body: &Value) -> Result<Value, ClientError> {
-        self.ask(Method::PUT, path, Some(body)).await
-    }
-
-    /// Sends a DELETE.
-    pub async fn delete(&self, path: &str) -> Result<Value, ClientError> {
-        self.ask(Method::DELETE, path, None).await
     }
 
     /// Reads a stream line by line: events as JSON lines, or an agent's output.
@@ -197,15 +192,11 @@ impl Client {
         method: Method,
         path: &str,
         body: Option<&Value>,
+        limit: Duration,
     ) -> Result<Value, ClientError> {
-        let limit = match method {
-            Method::GET => READ_LIMIT,
-            _ if path.ends_with("/resolve") => JUDGEMENT_TIMEOUT + CHANGE_LIMIT,
-            _ if path.starts_with("checkpoints") => WORK_LIMIT,
-            _ => CHANGE_LIMIT,
-        };
-        self.within(limit, self.ask_patiently(method, path, body))
-            .await
+        let body = body.map_or_else(Bytes::new, |body| Bytes::from(body.to_string()));
+        let request = self.request(&method, path, body, "application/json")?;
+        self.within(limit, self.answer(request)).await
     }
 
     /// Limits the wait for an answer, because a daemon may be stopped or stuck.
@@ -221,17 +212,6 @@ impl Client {
         tokio::time::timeout(limit, answer)
             .await
             .unwrap_or(Err(silent))
-    }
-
-    async fn ask_patiently(
-        &self,
-        method: Method,
-        path: &str,
-        body: Option<&Value>,
-    ) -> Result<Value, ClientError> {
-        let body = body.map_or_else(Bytes::new, |body| Bytes::from(body.to_string()));
-        let request = self.request(&method, path, body, "application/json")?;
-        self.answer(request).await
     }
 
     async fn answer(&self, request: Request<Full<Bytes>>) -> Result<Value, ClientError> {
@@ -341,6 +321,15 @@ impl From<ConnectError> for ClientError {
                 Self::Io(error)
             }
         }
+    }
+}
+
+/// How long the answer to a command may take.
+const fn limit(command: &Command) -> Duration {
+    match command.operation().ends {
+        Ends::Durable => CHANGE_LIMIT,
+        Ends::Checkpoint => WORK_LIMIT,
+        Ends::Resolution => CHANGE_LIMIT.saturating_add(JUDGEMENT_TIMEOUT),
     }
 }
 

@@ -87,6 +87,12 @@ impl ApiError {
         Self::new(StatusCode::NOT_FOUND, "NOT_FOUND", message).suggest(DESCRIPTION)
     }
 
+    /// The request could not be worked on.
+    pub fn failed(error: &dyn std::fmt::Display) -> Self {
+        let message = format!("the request failed: {error}");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL", message)
+    }
+
     /// A file of the daemon cannot be read.
     pub fn unreadable(what: &str, error: &std::io::Error) -> Self {
         let message = format!("{what} cannot be read: {error}");

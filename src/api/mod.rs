@@ -6,7 +6,9 @@
 //!
 //! | place | does |
 //! | --- | --- |
-//! | `routes` | one file for each family of routes; `openapi`, `schema` and `types` describe them |
+//! | `execute`, `resolution` | the commands: what each waits for, and its answer |
+//! | `command_json` | a command as clients write it |
+//! | `routes` | one file for each family of views; `openapi`, `schema` and `types` describe them |
 //! | `events`, `logs` | the two streamed answers: durable events, and the output of runs |
 //! | `measured` | the measures of the memory, as far as the log was read for them |
 //! | `sender` | who sent a request, and what agents may send |
@@ -16,12 +18,15 @@
 //! Invariant: only commands change the state, and every refusal has the shape of [`ApiError`].
 
 pub mod client;
+pub(crate) mod command_json;
 pub mod error;
 pub mod events;
+mod execute;
 mod extract;
 pub mod logs;
 pub mod measured;
 mod openapi;
+mod resolution;
 mod routes;
 pub mod schema;
 mod sender;
@@ -58,11 +63,12 @@ use crate::view::{MergeDiff, TargetNow};
 
 pub use client::{Client, ClientError, ConnectError};
 pub use error::ApiError;
+pub(crate) use execute::execute;
 pub use extract::{BODY_TIMEOUT, MAX_BODY_BYTES};
 pub use measured::Measured;
-pub(crate) use routes::{approve_merge, locate_state, resolve_merge};
+pub(crate) use routes::locate_state;
 pub use sender::Origin;
-pub(crate) use sender::{Asked, named_run};
+pub(crate) use sender::named_run;
 pub use server::daemon_file::DaemonFile;
 pub use server::serve;
 pub use server::socket::Socket;

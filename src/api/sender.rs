@@ -2,7 +2,7 @@
 //! changes something.
 //!
 //! Invariant: a request that changes something reaches its handler only if a person sent it, or if
-//! agents may ask for it. What they may ask for exactly is the domain's business.
+//! it is a command: who may send which one is the domain's business.
 
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, MatchedPath, Request, State};
 use axum::http::request::Parts;
-use axum::http::{Extensions, HeaderMap, Method, StatusCode};
+use axum::http::{Extensions, HeaderMap, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 
@@ -46,24 +46,16 @@ pub struct Origin {
 
 /// Who sent a request that changes something, and as which operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(super) struct Asked {
     /// Who asks.
-    pub(crate) by: Author,
+    pub(super) by: Author,
     /// Identifies the request; `None` if it is not repeated.
-    pub(crate) operation: Option<OperationId>,
+    pub(super) operation: Option<OperationId>,
 }
 
 impl Asked {
-    /// A person asks, through the page.
-    pub(crate) fn by_person() -> Self {
-        Self {
-            by: Author::Person,
-            operation: None,
-        }
-    }
-
     /// The request for this command.
-    pub(crate) fn to(self, command: Command) -> request::Request {
+    pub(super) fn to(self, command: Command) -> request::Request {
         request::Request {
             by: self.by,
             operation: self.operation,
@@ -181,20 +173,17 @@ fn mcp_client(headers: &HeaderMap) -> Option<String> {
 fn admit(by: Author, request: &Request) -> Result<Author, ApiError> {
     let path = request.extensions().get::<MatchedPath>();
     let path = path.map_or_else(|| request.uri().path(), MatchedPath::as_str);
-    if by.is_person() || is_for_agents(request.method(), path) {
+    if by.is_person() || is_command(path) {
         return Ok(by);
     }
     let may_be_allowed = false;
     Err(Rejection::NotForAgents { by, may_be_allowed }.into())
 }
 
-/// Whether agents may send this change at all.
-fn is_for_agents(method: &Method, path: &str) -> bool {
-    let path = path.strip_prefix(PREFIX).unwrap_or(path);
-    match path {
-        "/ideas" | "/learnings" | "/memory/retract" => *method == Method::POST,
-        path => path.starts_with("/memory/facts") || path.starts_with("/scratch/"),
-    }
+/// Whether what a request changes is a command, so that the rights of the domain decide. All else
+/// is for people.
+fn is_command(path: &str) -> bool {
+    path.strip_prefix(PREFIX) == Some("/commands")
 }
 
 fn unknown(why: &str) -> ApiError {
@@ -243,21 +232,5 @@ mod tests {
         assert!(named(Some("elsewhere"), &own), "a container");
         assert!(!named(Some("own"), &other));
         assert_eq!(named_run_of("no/run", None, &own), None);
-    }
-
-    #[test]
-    fn agents_may_send_ideas_and_what_is_about_the_memory() {
-        for (method, path, allowed) in [
-            (Method::POST, "/api/v1/ideas", true),
-            (Method::POST, "/api/v1/learnings", true),
-            (Method::POST, "/api/v1/memory/retract", true),
-            (Method::PUT, "/api/v1/memory/facts/{key}", true),
-            (Method::DELETE, "/api/v1/scratch/{*key}", true),
-            (Method::POST, "/api/v1/ideas/{id}/retry", false),
-            (Method::POST, "/api/v1/page/links", false),
-            (Method::POST, "/api/v1/memory/compact", false),
-        ] {
-            assert_eq!(is_for_agents(&method, path), allowed, "{method} {path}");
-        }
     }
 }

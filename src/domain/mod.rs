@@ -3,7 +3,8 @@
 //!
 //! | place | does |
 //! | --- | --- |
-//! | [`command`], [`request`] | input from people and agents, and who may ask for what |
+//! | [`command`], [`request`] | input from people and agents, and who sent it |
+//! | [`operation`] | the table of commands: who may send each, and when its work is done |
 //! | [`observation`] | input from drivers |
 //! | [`rejection`] | why a command was refused |
 //! | [`decide`] | the rules: input and state in, events and effects out |
@@ -34,6 +35,7 @@ pub mod lifecycle;
 pub mod likeness;
 pub mod memory;
 pub mod observation;
+pub mod operation;
 pub mod outcome;
 pub mod reads;
 pub mod rejection;

@@ -5,6 +5,7 @@
 
 mod agent;
 pub mod agent_state;
+pub mod answer;
 mod checkpoints;
 pub mod describe;
 pub mod history;

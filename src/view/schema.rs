@@ -3,7 +3,7 @@
 //!
 //! Invariant: names come from the domain's own enums, so that none is missing.
 
-use serde::de::value::StrDeserializer;
+use serde::de::value::{MapDeserializer, StrDeserializer};
 use serde::de::{DeserializeOwned, Error, IntoDeserializer};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -41,11 +41,13 @@ fn words_of<T: DeserializeOwned>() -> &'static [&'static str] {
 
 /// The kinds of events.
 pub fn event_kinds() -> &'static [&'static str] {
-    use serde::Deserialize;
-    use serde::de::value::MapDeserializer;
-    let unknown: MapDeserializer<'_, _, Names> =
-        MapDeserializer::new(std::iter::once(("kind", "")));
-    Event::deserialize(unknown).err().unwrap_or_default().0
+    tags::<Event>("kind")
+}
+
+/// The names of the variants of an enum whose field `tag` names them.
+pub fn tags<T: DeserializeOwned>(tag: &'static str) -> &'static [&'static str] {
+    let unknown: MapDeserializer<'_, _, Names> = MapDeserializer::new(std::iter::once((tag, "")));
+    T::deserialize(unknown).err().unwrap_or_default().0
 }
 
 /// The schema for one of the variant names of `T`.

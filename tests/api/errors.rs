@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 
 use crate::kit::{World, refused};
 
+const COMMANDS: &str = "/api/v1/commands";
+
 fn code(answer: &Value) -> &str {
     answer["error"]["code"].as_str().unwrap()
 }
@@ -34,25 +36,57 @@ async fn refusals_say_what_why_and_what_next() {
         ("GET", "/api/v1/nowhere", ""),
         ("GET", "/", ""),
         ("DELETE", "/api/v1/ideas", ""),
-        ("POST", "/api/v1/ideas", ""),
-        ("POST", "/api/v1/ideas", "{"),
-        ("POST", "/api/v1/ideas", r#"{"text":"a","prio":1}"#),
-        ("POST", "/api/v1/ideas", r#"{"text":" "}"#),
-        ("POST", "/api/v1/ideas", r#"{"text":"a","after":["A"]}"#),
+        ("POST", COMMANDS, ""),
+        ("POST", COMMANDS, "{"),
+        ("POST", COMMANDS, "[]"),
+        ("POST", COMMANDS, r#"{"do":"addIdee","content":"a"}"#),
+        ("POST", COMMANDS, r#"{"do":"addIdea"}"#),
         (
             "POST",
-            "/api/v1/ideas",
-            r#"{"text":"a","after":["idea-009"]}"#,
+            COMMANDS,
+            r#"{"do":"addIdea","content":"a","prio":1}"#,
         ),
-        ("POST", "/api/v1/ideas", r#"{"text":"a","profile":"zed"}"#),
-        ("POST", "/api/v1/ideas/idea-009/retry", ""),
-        ("POST", "/api/v1/ideas/idea-009/retry", r#"{"force":true}"#),
-        ("POST", "/api/v1/ideas/idea-009/retry", "[]"),
-        ("POST", "/api/v1/agents/ed-009/stop", ""),
-        ("POST", "/api/v1/agents/ed-009/say", r#"{"text":"a"}"#),
-        ("POST", "/api/v1/merges/idea-009/retry", ""),
-        ("POST", "/api/v1/merges/idea-009/resolve", ""),
-        ("POST", "/api/v1/merges/target", r#"{"choice":"guess"}"#),
+        ("POST", COMMANDS, r#"{"do":"addIdea","content":" "}"#),
+        (
+            "POST",
+            COMMANDS,
+            r#"{"do":"addIdea","content":"a","after":["A"]}"#,
+        ),
+        (
+            "POST",
+            COMMANDS,
+            r#"{"do":"addIdea","content":"a","after":["idea-009"]}"#,
+        ),
+        (
+            "POST",
+            COMMANDS,
+            r#"{"do":"addIdea","content":"a","profile":"zed"}"#,
+        ),
+        (
+            "POST",
+            COMMANDS,
+            r#"{"do":"addIdea","content":"a","inbox":{"name":"a.md","sha256":"0"}}"#,
+        ),
+        ("POST", COMMANDS, r#"{"do":"retryIdea","id":"idea-009"}"#),
+        (
+            "POST",
+            COMMANDS,
+            r#"{"do":"retryIdea","id":"idea-009","force":true}"#,
+        ),
+        ("POST", COMMANDS, r#"{"do":"stopAgent","id":"ed-009"}"#),
+        (
+            "POST",
+            COMMANDS,
+            r#"{"do":"sayToAgent","id":"ed-009","text":"a"}"#,
+        ),
+        ("POST", COMMANDS, r#"{"do":"retryMerge","id":"idea-009"}"#),
+        ("POST", COMMANDS, r#"{"do":"resolveMerge","id":"idea-009"}"#),
+        (
+            "POST",
+            COMMANDS,
+            r#"{"do":"settleTarget","choice":"guess"}"#,
+        ),
+        ("POST", COMMANDS, r#"{"do":"loadSettings"}"#),
     ] {
         let (status, answer) = world.raw(method, path, body.as_bytes()).await;
         let error = &answer["error"];
@@ -121,11 +155,14 @@ async fn refusals_say_what_why_and_what_next() {
       400 BAD_REQUEST: the body is invalid: unknown variant `guess`, expected one of `redo`, `ignore`, `cancel` at line 1 column 17
     "#);
     let cycle = {
-        client.post("ideas", &json!({"text": "a"})).await.unwrap();
-        let after = json!({"text": "b", "after": ["idea-001"]});
-        client.post("ideas", &after).await.unwrap();
-        let edit = json!({"after": ["idea-002"]});
-        refused(client.patch("ideas/idea-001", &edit).await)
+        client
+            .post("commands", &json!({"do": "addIdea", "content": "a"}))
+            .await
+            .unwrap();
+        let after = json!({"do": "addIdea", "content": "b", "after": ["idea-001"]});
+        client.post("commands", &after).await.unwrap();
+        let edit = json!({"do": "editIdea", "id": "idea-001", "edit": {"after": ["idea-002"]}});
+        refused(client.post("commands", &edit).await)
     };
     assert_eq!((cycle.0, cycle.1.as_str()), (409, "DEPENDENCY_CYCLE"));
     assert!(
@@ -141,13 +178,13 @@ async fn a_full_disk_and_an_ending_daemon_are_told_apart() {
     let world = World::new().await;
     let client = world.client().await;
     world.full.store(true, Ordering::Relaxed);
-    let (status, code, message) = refused(client.post("resume", &json!({})).await);
+    let (status, code, message) = refused(client.post("commands", &json!({"do": "resume"})).await);
     assert_eq!((status, code.as_str()), (503, "DISK"));
     assert!(message.contains("no space left"), "{message}");
     world.actor.abort();
     let mut seq = world.handle.seq();
     while seq.changed().await.is_ok() {}
-    let (status, code, _) = refused(client.post("resume", &json!({})).await);
+    let (status, code, _) = refused(client.post("commands", &json!({"do": "resume"})).await);
     assert_eq!((status, code.as_str()), (503, "ENDING"));
     world.end().await;
 }
@@ -155,11 +192,11 @@ async fn a_full_disk_and_an_ending_daemon_are_told_apart() {
 #[tokio::test]
 async fn a_body_of_a_mebibyte_is_judged_and_a_longer_one_than_allowed_is_not_read() {
     let world = World::new().await;
-    let long = json!({"text": "x".repeat(1024 * 1024)}).to_string();
-    let (status, answer) = world.raw("POST", "/api/v1/ideas", long.as_bytes()).await;
+    let long = json!({"do": "addIdea", "content": "x".repeat(1024 * 1024)}).to_string();
+    let (status, answer) = world.raw("POST", COMMANDS, long.as_bytes()).await;
     assert_eq!((status, code(&answer)), (422, "TEXT_TOO_LONG"));
     let longer = vec![b' '; swarm::api::MAX_BODY_BYTES + 1];
-    let (status, answer) = world.raw("POST", "/api/v1/ideas", &longer).await;
+    let (status, answer) = world.raw("POST", COMMANDS, &longer).await;
     assert_eq!((status, code(&answer)), (413, "BODY_TOO_LARGE"));
     world.end().await;
 }
@@ -172,16 +209,17 @@ fn no_body_and_no_path_makes_it_panic() {
         .unwrap();
     let world = runtime.block_on(World::new());
     let paths = prop_oneof![
+        Just(COMMANDS.to_owned()),
         Just("/api/v1/ideas".to_owned()),
-        Just("/api/v1/pause".to_owned()),
-        Just("/api/v1/merges/target".to_owned()),
+        Just("/api/v1/clean".to_owned()),
         "/api/v1/(ideas|agents|merges)/[!-~]{0,30}",
         "/api/v1/events\\?[a-z=&%0-9]{0,20}",
         "/[!-~]{0,40}",
     ];
     let bodies = prop_oneof![
         prop::collection::vec(any::<u8>(), 0..200),
-        r#"\{"(text|after|tags|priority|reason|choice)":[\[\]{}"a-z0-9,:.\\-]{0,40}\}"#
+        r#"\{"do":"(addIdea|editIdea|pause|settleTarget|writeFact)","(content|after|tags|priority|\
+            reason|choice|edit|key)":[\[\]{}"a-z0-9,:.\\-]{0,40}\}"#
             .prop_map(String::into_bytes),
         (1_usize..200_000).prop_map(|depth| vec![b'['; depth]),
     ];

@@ -517,11 +517,11 @@ pub fn refused(result: Result<Value, ClientError>) -> (u16, String, String) {
 /// An agent that is in its first iteration on `idea-001`; its name and its run.
 pub async fn working_agent(world: &World) -> (String, String) {
     let client = world.client().await;
-    let idea = serde_json::json!({"text": "work"});
-    let added = client.post("ideas", &idea).await.unwrap();
+    let idea = serde_json::json!({"do": "addIdea", "content": "work"});
+    let added = client.post("commands", &idea).await.unwrap();
     let id = added["id"].as_str().unwrap();
-    let path = format!("ideas/{id}/assign");
-    client.post(&path, &serde_json::json!({})).await.unwrap();
+    let assign = serde_json::json!({"do": "assignIdea", "id": id});
+    client.post("commands", &assign).await.unwrap();
     let prepared = WorktreePrepared {
         head: oid('a'),
         base: oid('a'),

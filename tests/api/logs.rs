@@ -134,7 +134,7 @@ async fn output_that_is_not_kept_any_more_is_said_to_be_so() {
     let (agent, run) = working_agent(&world).await;
     let client = world.client().await;
     client
-        .post(&format!("agents/{agent}/stop"), &json!({}))
+        .post("commands", &json!({"do": "stopAgent", "id": agent}))
         .await
         .unwrap();
     world.finish(is_iteration, ended(1, 0)).await;

@@ -7,28 +7,39 @@ use swarm::domain::ids::{AgentId, RunId};
 use crate::kit::{World, refused, working_agent};
 use crate::routes::Described;
 
-/// The answer of a request, with its status.
-async fn put(world: &World, path: &str, body: &Value) -> (u16, Value) {
-    let path = format!("/api/v1/{path}");
-    world.raw("PUT", &path, body.to_string().as_bytes()).await
+/// The answer to a command, with its status.
+async fn send(world: &World, command: &Value) -> (u16, Value) {
+    let body = command.to_string();
+    world.raw("POST", "/api/v1/commands", body.as_bytes()).await
+}
+
+/// Writes a fact; the answer with its status. `more` has the other fields of the command.
+async fn write(world: &World, key: &str, value: &str, more: Value) -> (u16, Value) {
+    let mut command = json!({"do": "writeFact", "key": key, "value": value});
+    let more = more.as_object().cloned().unwrap_or_default();
+    command.as_object_mut().unwrap().extend(more);
+    send(world, &command).await
+}
+
+/// A write that is on this version of a fact.
+fn version(version: u64) -> Value {
+    json!({ "expectedVersion": version })
 }
 
 #[tokio::test]
 async fn a_fact_is_written_by_compare_and_swap_and_a_conflict_has_the_current_value() {
     let world = World::new().await;
-    let first = json!({"value": "8080", "expectedVersion": 0, "paths": ["src/api.rs"]});
-    let (status, written) = put(&world, "memory/facts/api.port", &first).await;
+    let first = json!({"expectedVersion": 0, "claim": {"paths": ["src/api.rs"]}});
+    let (status, written) = write(&world, "api.port", "8080", first).await;
     assert_eq!((status, &written["version"]), (200, &json!(1)), "{written}");
     assert_eq!(written["similar"], json!([]));
-    let second = json!({"value": "9090", "expectedVersion": 0});
-    let (status, refusal) = put(&world, "memory/facts/api.port", &second).await;
+    let (status, refusal) = write(&world, "api.port", "9090", version(0)).await;
     let error = &refusal["error"];
     assert_eq!((status, &error["code"]), (409, &json!("FACT_CONFLICT")));
     let current = json!({"version": 1, "value": "8080", "by": {"kind": "person"}});
     assert_eq!(error["current"], current);
-    let third =
-        json!({"value": "9090", "expectedVersion": 1, "evidence": [1, "1"], "why": "moved"});
-    let (status, written) = put(&world, "memory/facts/api.port", &third).await;
+    let third = json!({"expectedVersion": 1, "claim": {"evidence": [1, "1"], "why": "moved"}});
+    let (status, written) = write(&world, "api.port", "9090", third).await;
     assert_eq!((status, &written["version"]), (200, &json!(2)));
     let client = world.client().await;
     let fact = client.get("memory/facts/api.port").await.unwrap();
@@ -68,16 +79,10 @@ async fn a_contradicted_fact_shows_both_sides_until_it_is_settled() {
     let world = World::new().await;
     let client = world.client().await;
     for key in ["a.first", "b.second"] {
-        put(
-            &world,
-            &format!("memory/facts/{key}"),
-            &json!({"value": "one"}),
-        )
-        .await;
+        write(&world, key, "one", json!({})).await;
     }
-    let dispute = json!({"version": 1, "value": "two"});
-    let disputed = client.post("memory/facts/a.first/dispute", &dispute).await;
-    let disputed = disputed.unwrap();
+    let dispute = json!({"do": "disputeFact", "key": "a.first", "version": 1, "value": "two"});
+    let disputed = client.post("commands", &dispute).await.unwrap();
     assert_eq!(
         (&disputed["status"], &disputed["version"]),
         (&json!("contradicted"), &json!(2))
@@ -91,32 +96,23 @@ async fn a_contradicted_fact_shows_both_sides_until_it_is_settled() {
     };
     assert_eq!(keys(&board), ["b.second", "a.first"]);
     assert_eq!(board[1]["claims"][0]["value"], "two");
-    client
-        .post("memory/facts/a.first/pin", &json!({"on": true}))
-        .await
-        .unwrap();
+    let pin = json!({"do": "pinFact", "key": "a.first", "on": true});
+    client.post("commands", &pin).await.unwrap();
     assert_eq!(
         keys(&client.get("memory/facts").await.unwrap()),
         ["a.first", "b.second"]
     );
-    let confirmed = client
-        .post("memory/facts/b.second/confirm", &json!({"version": 1}))
-        .await;
+    let confirm = json!({"do": "confirmFact", "key": "b.second", "version": 1});
+    let confirmed = client.post("commands", &confirm).await;
     assert_eq!(confirmed.unwrap()["status"], "active");
-    put(
-        &world,
-        "memory/facts/a.first",
-        &json!({"value": "two", "expectedVersion": 2}),
-    )
-    .await;
+    write(&world, "a.first", "two", version(2)).await;
     let settled = client.get("memory/facts/a.first").await.unwrap();
     assert_eq!(
         (&settled["status"], &settled["claims"]),
         (&json!("active"), &json!([]))
     );
-    let gone = client
-        .post("memory/retract", &json!({"key": "b.second", "why": "no"}))
-        .await;
+    let retract = json!({"do": "retract", "what": {"fact": "b.second"}, "why": "no"});
+    let gone = client.post("commands", &retract).await;
     assert_eq!(gone.unwrap()["retracted"], json!(["b.second"]));
     assert_eq!(
         keys(&client.get("memory/facts").await.unwrap()),
@@ -134,24 +130,27 @@ async fn a_contradicted_fact_shows_both_sides_until_it_is_settled() {
 async fn a_learning_says_what_it_did_and_what_is_similar() {
     let world = World::new().await;
     let client = world.client().await;
-    let learn = async |body: Value| client.post("learnings", &body).await.unwrap();
-    let first = learn(json!({"content": "The tests need Redis on port 6379"})).await;
+    let learn = async |content: &str, key: Option<&str>| {
+        let learn = json!({"do": "learn", "content": content, "key": key});
+        client.post("commands", &learn).await.unwrap()
+    };
+    let first = learn("The tests need Redis on port 6379", None).await;
     assert_eq!(
         (&first["id"], &first["known"]),
         (&json!("learning-001"), &json!(false))
     );
     assert_eq!(first["similar"], json!([]));
-    let again = learn(json!({"content": "the tests need  redis on port 6379"})).await;
+    let again = learn("the tests need  redis on port 6379", None).await;
     assert_eq!(
         (&again["id"], &again["known"]),
         (&json!("learning-001"), &json!(true))
     );
-    let other = learn(json!({"content": "Redis must run on port 6379 for tests"})).await;
+    let other = learn("Redis must run on port 6379 for tests", None).await;
     assert_eq!(other["similar"][0]["ref"], "learning-001");
-    let claim = learn(json!({"content": "[api.port] The API listens on 8080"})).await;
+    let claim = learn("[api.port] The API listens on 8080", None).await;
     let fact = json!({"key": "api.port", "version": 1, "effect": "wrote"});
     assert_eq!(claim["fact"], fact);
-    let mine = learn(json!({"content": "The API listens on 9090", "key": "api.port"})).await;
+    let mine = learn("The API listens on 9090", Some("api.port")).await;
     let fact = json!({"key": "api.port", "version": 2, "effect": "wrote"});
     assert_eq!(
         mine["fact"], fact,
@@ -169,7 +168,7 @@ async fn the_log_has_the_events_about_the_memory_by_range_agent_and_kind() {
     let (agent, run) = working_agent(&world).await;
     let client = world.client().await;
     for value in ["1", "2", "3"] {
-        put(&world, "memory/facts/a.b", &json!({"value": value})).await;
+        write(&world, "a.b", value, json!({})).await;
     }
     let shown = Event::MemoryShown(MemoryShown {
         agent: agent.parse().unwrap(),
@@ -211,14 +210,14 @@ async fn the_measures_count_the_log_now_and_then_and_the_refused_writes_since_th
     let world = World::new().await;
     let (agent, run) = working_agent(&world).await;
     let client = world.client().await;
-    let learned = json!({"content": "[a.b] the first"});
-    client.post("learnings", &learned).await.unwrap();
+    let learn = json!({"do": "learn", "content": "[a.b] the first"});
+    client.post("commands", &learn).await.unwrap();
     let first = client.get("memory/stats").await.unwrap();
     assert_eq!(first["duplication"]["mentions"], 1);
     assert_eq!(first["facts"]["facts"], 1);
     assert_eq!(first["latency"]["seen"], 0);
-    let conflict = json!({"value": "another", "expectedVersion": 7});
-    assert_eq!(put(&world, "memory/facts/a.b", &conflict).await.0, 409);
+    let (status, _) = write(&world, "a.b", "another", version(7)).await;
+    assert_eq!(status, 409);
     let item = ShownItem {
         reference: "a.b".into(),
         version: 1,
@@ -266,20 +265,26 @@ async fn the_measures_count_the_log_now_and_then_and_the_refused_writes_since_th
 async fn notes_are_written_listed_and_dropped() {
     let world = World::new().await;
     let client = world.client().await;
-    let body = json!({"content": "a plan\n", "title": "Plan", "expectedVersion": 0});
-    let (status, first) = put(&world, "scratch/tasks/auth.md", &body).await;
+    let plan = json!({"do": "putNote", "key": "tasks/auth.md", "content": "a plan\n",
+        "title": "Plan", "expectedVersion": 0});
+    let (status, first) = send(&world, &plan).await;
     assert_eq!(status, 200, "{first}");
     assert!(first["expiresAt"].is_string(), "{first}");
-    let (status, refusal) = put(&world, "scratch/tasks/auth.md", &body).await;
+    let (status, refusal) = send(&world, &plan).await;
     assert_eq!(
         (status, &refusal["error"]["code"]),
         (409, &json!("NOTE_CONFLICT"))
     );
     assert_eq!(refusal["error"]["current"]["version"], first["version"]);
-    let body = json!({"content": "another", "expectedVersion": first["version"], "keep": true});
-    let (status, second) = put(&world, "scratch/tasks/auth.md", &body).await;
+    let another = json!({"do": "putNote", "key": "tasks/auth.md", "content": "another",
+        "expectedVersion": first["version"], "keep": true});
+    let (status, second) = send(&world, &another).await;
     assert_eq!((status, &second["expiresAt"]), (200, &Value::Null));
-    put(&world, "scratch/other", &json!({"content": "x"})).await;
+    send(
+        &world,
+        &json!({"do": "putNote", "key": "other", "content": "x"}),
+    )
+    .await;
     let note = client.get("scratch/tasks/auth.md").await.unwrap();
     assert_eq!(
         (&note["content"], &note["title"]),
@@ -292,9 +297,11 @@ async fn notes_are_written_listed_and_dropped() {
     let list = client.get("scratch?prefix=tasks/").await.unwrap();
     assert_eq!(list.as_array().unwrap().len(), 1);
     assert!(list[0].get("content").is_none(), "{list}");
-    let stale = format!("scratch/tasks/auth.md?expectedVersion={}", first["version"]);
-    assert_eq!(refused(client.delete(&stale).await).0, 409);
-    client.delete("scratch/tasks/auth.md").await.unwrap();
+    let stale = json!({"do": "putNote", "key": "tasks/auth.md",
+        "expectedVersion": first["version"]});
+    assert_eq!(refused(client.post("commands", &stale).await).0, 409);
+    let drop = json!({"do": "putNote", "key": "tasks/auth.md"});
+    client.post("commands", &drop).await.unwrap();
     assert_eq!(refused(client.get("scratch/tasks/auth.md").await).0, 404);
     world.end().await;
 }
@@ -304,28 +311,16 @@ async fn answers_about_the_memory_have_the_fields_that_are_described() {
     let world = World::new().await;
     let (agent, _) = working_agent(&world).await;
     let client = world.client().await;
-    put(
-        &world,
-        "memory/facts/a.b",
-        &json!({"value": "1", "why": "w", "paths": ["x"]}),
-    )
-    .await;
-    put(&world, "memory/facts/a.b", &json!({"value": "2"})).await;
-    let dispute = json!({"version": 2, "value": "3"});
-    let disputed = client
-        .post("memory/facts/a.b/dispute", &dispute)
-        .await
-        .unwrap();
-    client
-        .post("memory/retract", &json!({"key": "a.b"}))
-        .await
-        .unwrap();
-    let learned = client
-        .post("learnings", &json!({"content": "[a.c] x y"}))
-        .await
-        .unwrap();
-    let (_, note) = put(&world, "scratch/n", &json!({"content": "x"})).await;
-    let compacted = client.post("memory/compact", &json!({})).await.unwrap();
+    let claim = json!({"claim": {"why": "w", "paths": ["x"]}});
+    write(&world, "a.b", "1", claim).await;
+    write(&world, "a.b", "2", json!({})).await;
+    let run = async |command: Value| client.post("commands", &command).await.unwrap();
+    let dispute = json!({"do": "disputeFact", "key": "a.b", "version": 2, "value": "3"});
+    let disputed = run(dispute).await;
+    run(json!({"do": "retract", "what": {"fact": "a.b"}})).await;
+    let learned = run(json!({"do": "learn", "content": "[a.c] x y"})).await;
+    let note = run(json!({"do": "putNote", "key": "n", "content": "x"})).await;
+    let compacted = run(json!({"do": "compactMemory"})).await;
     assert_eq!(compacted["events"], json!([]), "nothing is old");
     let description = client.get("openapi.json").await.unwrap();
     let described = Described::of(&description);
@@ -381,16 +376,17 @@ async fn keys_queries_and_bodies_that_make_no_sense_are_refused() {
         let (found, name, message) = refused(client.get(path).await);
         assert_eq!((found, name.as_str()), (status, code), "{path}: {message}");
     }
-    for body in [json!({}), json!({"learning": "learning-001", "key": "a"})] {
-        let (status, _, message) = refused(client.post("memory/retract", &body).await);
+    for what in [json!({}), json!({"learning": "learning-001", "fact": "a"})] {
+        let retract = json!({"do": "retract", "what": what});
+        let (status, _, message) = refused(client.post("commands", &retract).await);
         assert_eq!(status, 400);
-        assert!(message.contains("exactly one"), "{message}");
+        assert!(message.contains("the command is invalid"), "{message}");
     }
-    let nobody = json!({"profile": "nobody"});
-    let (_, code, _) = refused(client.post("memory/synthesize", &nobody).await);
+    let nobody = json!({"do": "synthesize", "profile": "nobody"});
+    let (_, code, _) = refused(client.post("commands", &nobody).await);
     assert_eq!(code, "PROFILE_UNKNOWN");
-    let empty = json!({"content": "  "});
-    let (status, code, _) = refused(client.post("learnings", &empty).await);
+    let empty = json!({"do": "learn", "content": "  "});
+    let (status, code, _) = refused(client.post("commands", &empty).await);
     assert_eq!((status, code.as_str()), (422, "TEXT_EMPTY"));
     world.end().await;
 }
@@ -399,41 +395,36 @@ async fn keys_queries_and_bodies_that_make_no_sense_are_refused() {
 async fn an_agent_writes_by_version_and_the_same_operation_acts_once() {
     let world = World::new().await;
     let (agent, run) = working_agent(&world).await;
-    let send = async |method: &str, path: &str, header: &str, body: Value| {
-        let (path, body) = (format!("/api/v1/{path}"), body.to_string());
-        let sent = world.with_header(method, &path, header, body.as_bytes());
+    let send = async |header: &str, command: Value| {
+        let body = command.to_string();
+        let sent = world.with_header("POST", "/api/v1/commands", header, body.as_bytes());
         let (status, bytes) = sent.await;
         let answer: Value = serde_json::from_slice(&bytes).unwrap();
         (status, answer)
     };
     let by_agent = format!("Swarm-Run: {run}");
     let fact = "memory/facts/a.b";
-    let (status, refusal) = send("PUT", fact, &by_agent, json!({"value": "1"})).await;
+    let write = |value: &str| json!({"do": "writeFact", "key": "a.b", "value": value});
+    let (status, refusal) = send(&by_agent, write("1")).await;
     assert_eq!(
         (status, &refusal["error"]["code"]),
         (422, &json!("VERSION_MISSING"))
     );
-    let first = json!({"value": "1", "expectedVersion": 0});
-    let (status, _) = send("PUT", fact, &by_agent, first).await;
+    let mut first = write("1");
+    first["expectedVersion"] = json!(0);
+    let (status, _) = send(&by_agent, first).await;
     assert_eq!(status, 200);
     let client = world.client().await;
     let by = client.get(fact).await.unwrap()["by"].clone();
     assert_eq!((&by["kind"], &by["id"]), (&json!("agent"), &json!(agent)));
-    let pin = send(
-        "POST",
-        "memory/facts/a.b/pin",
-        &by_agent,
-        json!({"on": true}),
-    )
-    .await;
+    let pin = json!({"do": "pinFact", "key": "a.b", "on": true});
+    let pin = send(&by_agent, pin).await;
     assert_eq!(pin.1["error"]["code"], "NOT_FOR_AGENTS");
 
-    let second = json!({"value": "2", "expectedVersion": 1});
+    let mut second = write("2");
+    second["expectedVersion"] = json!(1);
     let once = "Idempotency-Key: once";
-    let (first, again) = (
-        send("PUT", fact, once, second.clone()).await,
-        send("PUT", fact, once, second).await,
-    );
+    let (first, again) = (send(once, second.clone()).await, send(once, second).await);
     assert_eq!((first.0, again.0), (200, 200), "{again:?}");
     assert_eq!(first.1["version"], again.1["version"]);
     let written = client.get("memory/log?kind=factWritten").await.unwrap();

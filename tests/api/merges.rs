@@ -68,7 +68,8 @@ async fn conflicted() -> World {
 
 async fn resolve(world: &World) -> Result<Value, ClientError> {
     let client = world.client().await;
-    client.post("merges/idea-001/resolve", &json!({})).await
+    let resolve = json!({"do": "resolveMerge", "id": "idea-001"});
+    client.post("commands", &resolve).await
 }
 
 fn is_finish(effect: &Effect) -> bool {
@@ -162,13 +163,10 @@ async fn an_end_before_the_judgement_is_no_judgement() {
 async fn an_approval_of_another_commit_is_refused_with_the_one_that_waits() {
     let world = finished(true, vec![]).await;
     let approve = |commit: Value| {
-        let body = json!({ "commit": commit }).to_string().into_bytes();
+        let approve = json!({"do": "approveMerge", "id": "idea-001", "commit": commit});
+        let body = approve.to_string().into_bytes();
         let world = &world;
-        async move {
-            world
-                .raw("POST", "/api/v1/merges/idea-001/approve", &body)
-                .await
-        }
+        async move { world.raw("POST", "/api/v1/commands", &body).await }
     };
     let (status, answer) = approve(json!(oid('e'))).await;
     let error = &answer["error"];
@@ -198,8 +196,8 @@ async fn a_return_needs_a_comment_and_happens_once() {
     let world = finished(true, vec![]).await;
     let client = world.client().await;
     let reject = async |why: &str| {
-        let body = json!({ "why": why });
-        client.post("merges/idea-001/reject", &body).await
+        let body = json!({"do": "rejectMerge", "id": "idea-001", "why": why});
+        client.post("commands", &body).await
     };
     let (status, code, _) = refused(reject(" ").await);
     assert_eq!((status, code.as_str()), (422, "TEXT_EMPTY"));

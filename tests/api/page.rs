@@ -248,7 +248,9 @@ async fn the_api_takes_its_token_and_never_the_cookie() {
     }
     let evil = "origin: https://evil.example";
     let headers = [&desk.host(), &desk.token(), evil];
-    let answer = desk.ask("POST", "/api/v1/pause", &headers, "{}").await;
+    let answer = desk
+        .ask("POST", "/api/v1/commands", &headers, r#"{"do":"pause"}"#)
+        .await;
     assert_eq!(answer.status, 403);
     let metrics = desk
         .ask("GET", "/metrics", &[&desk.host(), &desk.token()], "")

@@ -37,11 +37,17 @@ async fn it_has_exactly_the_fields_that_are_described() {
     let (agent, run): (AgentId, RunId) = (agent.parse().unwrap(), run.parse().unwrap());
     let client = world.client().await;
     client
-        .post("ideas", &json!({"text": "waits", "after": ["idea-001"]}))
+        .post(
+            "commands",
+            &json!({"do": "addIdea", "content": "waits", "after": ["idea-001"]}),
+        )
         .await
         .unwrap();
     client
-        .post("ideas", &json!({"text": "waits too"}))
+        .post(
+            "commands",
+            &json!({"do": "addIdea", "content": "waits too"}),
+        )
         .await
         .unwrap();
     let since = world.handle.read(|state| state.swarm.last_event_at);

@@ -14,33 +14,33 @@ use crate::kit::{World, oid, refused, working_agent};
 async fn ideas_are_added_shown_changed_and_cancelled() {
     let world = World::new().await;
     let client = world.client().await;
-    let first = client.post("ideas", &json!({"text": "one"})).await.unwrap();
+    let first = client
+        .post("commands", &json!({"do": "addIdea", "content": "one"}))
+        .await
+        .unwrap();
     assert_eq!(first["id"], "idea-001");
     let seq = first["seq"].as_u64().unwrap();
     assert!(seq > 0);
-    let second = json!({"text": "two", "after": ["idea-001"], "tags": ["critical"], "priority": 3,
+    let second = json!({"do": "addIdea", "content": "two", "after": ["idea-001"], "tags": ["critical"], "priority": 3,
         "profile": "ed"});
-    client.post("ideas", &second).await.unwrap();
+    client.post("commands", &second).await.unwrap();
     let list = client.get("ideas").await.unwrap();
     assert_eq!(list[1]["content"], "two");
     assert_eq!(list[1]["after"], json!(["idea-001"]));
     assert_eq!(list[1]["profile"], "ed");
     let detail = client.get("ideas/idea-001").await.unwrap();
     assert_eq!(detail["dependents"], json!(["idea-002"]));
-    let edited = client
-        .patch("ideas/idea-002", &json!({"text": "two!", "after": []}))
-        .await
-        .unwrap();
+    let edit =
+        json!({"do": "editIdea", "id": "idea-002", "edit": {"content": "two!", "after": []}});
+    let edited = client.post("commands", &edit).await.unwrap();
     assert!(edited["seq"].as_u64().unwrap() > seq);
-    let cancelled = client.post("ideas/idea-002/cancel", &json!({})).await;
-    assert!(cancelled.is_ok());
+    let cancel = json!({"do": "cancelIdea", "id": "idea-002"});
+    client.post("commands", &cancel).await.unwrap();
     let list = client.get("ideas?status=cancelled").await.unwrap();
     assert_eq!(list.as_array().unwrap().len(), 1);
     assert_eq!(list[0]["content"], "two!");
-    client
-        .post("ideas/idea-002/retry", &json!({}))
-        .await
-        .unwrap();
+    let retry = json!({"do": "retryIdea", "id": "idea-002"});
+    client.post("commands", &retry).await.unwrap();
     let pending = client.get("ideas?status=pending").await.unwrap();
     assert_eq!(pending.as_array().unwrap().len(), 2);
     world.end().await;
@@ -55,15 +55,12 @@ async fn agents_are_listed_told_and_stopped() {
     assert_eq!(list[0]["id"], *agent);
     let shown = client.get(&format!("agents/{agent}")).await.unwrap();
     assert_eq!(shown["runs"], json!([run]));
-    let say = format!("agents/{agent}/say");
-    client
-        .post(&say, &json!({"text": "mind the tests"}))
-        .await
-        .unwrap();
+    let say = json!({"do": "sayToAgent", "id": agent, "text": "mind the tests"});
+    client.post("commands", &say).await.unwrap();
     let shown = client.get(&format!("agents/{agent}")).await.unwrap();
     assert_eq!(shown["messages"], json!(["mind the tests"]));
-    let stop = format!("agents/{agent}/stop");
-    client.post(&stop, &json!({})).await.unwrap();
+    let stop = json!({"do": "stopAgent", "id": agent});
+    client.post("commands", &stop).await.unwrap();
     let shown = client.get(&format!("agents/{agent}")).await.unwrap();
     assert_eq!(shown["phase"], "stopping");
     world.end().await;
@@ -73,14 +70,13 @@ async fn agents_are_listed_told_and_stopped() {
 async fn the_swarm_is_paused_resumed_and_ended() {
     let world = World::new().await;
     let client = world.client().await;
-    client
-        .post("pause", &json!({"reason": "lunch"}))
-        .await
-        .unwrap();
+    let pause = json!({"do": "pause", "reason": "lunch"});
+    client.post("commands", &pause).await.unwrap();
     let status = client.get("status").await.unwrap();
     assert_eq!(status["pauseReason"], "lunch");
     assert_eq!(status["pid"], 4242);
-    client.post("resume", &json!({})).await.unwrap();
+    let resume = json!({"do": "resume"});
+    client.post("commands", &resume).await.unwrap();
     assert!(
         client
             .get("status")
@@ -91,17 +87,17 @@ async fn the_swarm_is_paused_resumed_and_ended() {
     );
     let health = client.get("healthz").await.unwrap();
     assert_eq!(health["pid"], 4242);
-    let ended = json!({"keepAgents": true});
-    client.post("shutdown", &ended).await.unwrap();
+    let shutdown = json!({"do": "shutdown", "keepAgents": true});
+    client.post("commands", &shutdown).await.unwrap();
     world.end().await;
 }
 
 #[tokio::test]
 async fn an_end_is_asked_for_gracefully_or_at_once() {
-    for body in [json!({}), json!({"now": true})] {
+    for body in [json!({"do": "shutdown"}), json!({"do": "shutdownNow"})] {
         let world = World::new().await;
         let client = world.client().await;
-        client.post("shutdown", &body).await.unwrap();
+        client.post("commands", &body).await.unwrap();
         let status = client.get("status").await.unwrap();
         assert!(["draining", "stopped"].contains(&status["phase"].as_str().unwrap()));
         world.end().await;
@@ -200,8 +196,8 @@ async fn what_agents_found_out_is_listed_with_everyone_who_found_it() {
 async fn missing_work_is_settled_only_when_some_is_missing() {
     let world = World::new().await;
     let client = world.client().await;
-    let choice = json!({"choice": "ignore"});
-    let (status, code, _) = refused(client.post("merges/target", &choice).await);
+    let choice = json!({"do": "settleTarget", "choice": "ignore"});
+    let (status, code, _) = refused(client.post("commands", &choice).await);
     assert_eq!((status, code.as_str()), (409, "NOT_NOW"));
     let facts = vec![
         Event::TargetSeen(TargetSeen {
@@ -215,7 +211,7 @@ async fn missing_work_is_settled_only_when_some_is_missing() {
         }),
     ];
     world.facts(facts).await;
-    client.post("merges/target", &choice).await.unwrap();
+    client.post("commands", &choice).await.unwrap();
     world.end().await;
 }
 
@@ -301,11 +297,14 @@ async fn answers_have_exactly_the_fields_that_are_described() {
     let world = World::new().await;
     let (agent, _) = working_agent(&world).await;
     let client = world.client().await;
-    let full = json!({"text": "x", "after": ["idea-001"], "tags": ["t"], "profile": "ed"});
-    client.post("ideas", &full).await.unwrap();
-    client.post("pause", &json!({"reason": "r"})).await.unwrap();
-    let say = format!("agents/{agent}/say");
-    client.post(&say, &json!({"text": "hello"})).await.unwrap();
+    for command in [
+        json!({"do": "addIdea", "content": "x", "after": ["idea-001"], "tags": ["t"],
+            "profile": "ed"}),
+        json!({"do": "pause", "reason": "r"}),
+        json!({"do": "sayToAgent", "id": agent, "text": "hello"}),
+    ] {
+        client.post("commands", &command).await.unwrap();
+    }
     let learned = Event::Learned(Learned {
         id: "learning-001".into(),
         agent: Some(agent.parse().unwrap()),
@@ -406,8 +405,6 @@ async fn the_description_names_every_route_and_every_word() {
     }
     found.sort();
     insta::assert_snapshot!(found.join("\n"), @r#"
-    delete checkpoints/{name}
-    delete scratch/{key}
     get agents
     get agents/{id}
     get agents/{id}/logs
@@ -440,42 +437,12 @@ async fn the_description_names_every_route_and_every_word() {
     get state
     get status
     get undo
-    patch ideas/{id}
     post agents/import
-    post agents/{id}/redirect
-    post agents/{id}/say
-    post agents/{id}/stop
-    post checkpoints
-    post checkpoints/{name}/rollback
     post clean
+    post commands
     post config/reload
-    post hooks/{hook}/approve
-    post ideas
-    post ideas/{id}/assign
-    post ideas/{id}/cancel
-    post ideas/{id}/hold
-    post ideas/{id}/retry
-    post ideas/{id}/unhold
-    post learnings
-    post memory/compact
-    post memory/facts/{key}/confirm
-    post memory/facts/{key}/dispute
-    post memory/facts/{key}/pin
-    post memory/retract
-    post memory/synthesize
-    post merges/target
-    post merges/{idea}/approve
-    post merges/{idea}/reject
-    post merges/{idea}/resolve
-    post merges/{idea}/retry
     post page/links
-    post pause
     post provenance/{id}/replay
-    post resume
-    post shutdown
-    post undo
-    put memory/facts/{key}
-    put scratch/{key}
     "#);
     let schemas = &description["components"]["schemas"];
     let phases = &schemas["Status"]["properties"]["phase"]["enum"];
@@ -490,8 +457,11 @@ async fn the_description_names_every_route_and_every_word() {
         kinds.contains(&json!("mark")) && kinds.len() > 40,
         "{kinds:?}"
     );
-    let choices = &schemas["SettleTarget"]["properties"]["choice"]["enum"];
+    let choices = &schemas["TargetChoice"]["enum"];
     assert_eq!(choices, &json!(["redo", "ignore", "cancel"]));
-    assert_eq!(schemas["AddIdea"]["required"], json!(["content"]));
+    assert_eq!(schemas["NewIdea"]["required"], json!(["content"]));
+    let commands = schemas["Command"]["oneOf"].as_array().unwrap();
+    let named = |command: &Value| command.to_string().contains("\"holdIdea\"");
+    assert!(commands.iter().any(named), "{commands:?}");
     world.end().await;
 }

@@ -12,10 +12,16 @@ use crate::routes::Described;
 /// Two ideas, of which one is cancelled; the events after the first idea and after all.
 async fn story(world: &World) -> (u64, u64) {
     let client = world.client().await;
-    let first = client.post("ideas", &json!({"text": "one"})).await.unwrap();
-    client.post("ideas", &json!({"text": "two"})).await.unwrap();
-    let none = json!({});
-    client.post("ideas/idea-001/cancel", &none).await.unwrap();
+    let first = client
+        .post("commands", &json!({"do": "addIdea", "content": "one"}))
+        .await
+        .unwrap();
+    client
+        .post("commands", &json!({"do": "addIdea", "content": "two"}))
+        .await
+        .unwrap();
+    let cancel = json!({"do": "cancelIdea", "id": "idea-001"});
+    client.post("commands", &cancel).await.unwrap();
     let last = world.handle.read(|state| state.seq);
     (first["seq"].as_u64().unwrap(), last)
 }

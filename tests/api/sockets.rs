@@ -61,7 +61,10 @@ async fn what_a_dead_daemon_left_is_no_daemon() {
     let deaf = Client::connect(&state_dir).await.unwrap_err();
     assert!(matches!(deaf, ConnectError::NoDaemon), "{deaf:?}");
     // A client from before.
-    let asked = client.post("resume", &json!({})).await.unwrap_err();
+    let asked = client
+        .post("commands", &json!({"do": "resume"}))
+        .await
+        .unwrap_err();
     assert!(
         matches!(asked, ClientError::NoDaemon | ClientError::Io(_)),
         "{asked:?}"
@@ -93,9 +96,11 @@ async fn one_client_asks_often_follows_and_asks_meanwhile() {
 async fn a_client_that_says_half_a_request_keeps_nobody_waiting() {
     let world = World::new().await;
     let mut half = UnixStream::connect(&world.socket).await.unwrap();
-    half.write_all(b"POST /api/v1/ideas HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{\"te")
-        .await
-        .unwrap();
+    half.write_all(
+        b"POST /api/v1/commands HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{\"te",
+    )
+    .await
+    .unwrap();
     let mut silent = UnixStream::connect(&world.socket).await.unwrap();
     let client = world.client().await;
     client.get("status").await.unwrap();
@@ -192,8 +197,11 @@ async fn a_change_whose_answer_is_lost_is_not_sent_again() {
         drop(stream);
     };
     let asked = async {
-        client.post("resume", &json!({})).await.unwrap();
-        client.post("resume", &json!({})).await
+        client
+            .post("commands", &json!({"do": "resume"}))
+            .await
+            .unwrap();
+        client.post("commands", &json!({"do": "resume"})).await
     };
     let (lost, ()) = tokio::join!(asked, daemon);
     assert!(matches!(lost, Err(ClientError::Io(_))), "{lost:?}");

@@ -52,9 +52,10 @@ fn batch(sandbox: &Sandbox, number: u64) {
     for idea in 0..BATCH {
         // The same files again and again: the repository is not what is measured.
         let name = format!("{number}-{idea}");
-        let body = json!({"text": format!("DO: write work/{idea}.txt {name}; say \
-            LEARNING_LOCAL:{name}; say COMPLETE")});
-        let (status, answer) = sandbox.post("ideas", &body).unwrap();
+        let content =
+            format!("DO: write work/{idea}.txt {name}; say LEARNING_LOCAL:{name}; say COMPLETE");
+        let add = json!({"do": "addIdea", "content": content});
+        let (status, answer) = sandbox.command(&add).unwrap();
         assert!(status < 300, "{answer}");
     }
     let done = (number + 1) * BATCH;

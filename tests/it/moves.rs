@@ -343,7 +343,7 @@ fn at_work(number: u64, profile: &str, branch: &str, base: &str, session: &str) 
     let idea = id::<swarm::domain::ids::IdeaId>(&format!("idea-{number:03}"));
     let agent = id::<swarm::domain::ids::AgentId>(&format!("{profile}-{number:03}"));
     let run = id::<swarm::domain::ids::RunId>(&format!("r9{number}-{profile}-{number:03}-i1"));
-    let added = serde_json::from_value(json!({"text": "more", "profile": profile})).unwrap();
+    let added = serde_json::from_value(json!({"content": "more", "profile": profile})).unwrap();
     let mut events: Vec<Event> = vec![
         IdeaAdded {
             id: idea.clone(),

@@ -254,10 +254,7 @@ impl Before {
 }
 
 fn ask(sandbox: &Sandbox, to: &str) -> io::Result<(u16, Value)> {
-    sandbox.post(
-        &format!("checkpoints/{to}/rollback"),
-        &json!({"pause": true}),
-    )
+    sandbox.command(&json!({"do": "rollBack", "name": to, "pause": true}))
 }
 
 /// Waits until a rollback that has begun is over; it was done once, and who was told so was told

@@ -41,9 +41,9 @@ fn state(sandbox: &Sandbox) -> [Value; 3] {
 
 /// Asks the daemon itself, past the look that the command line takes first; the answer's status and
 /// body.
-fn ask_daemon(sandbox: &Sandbox, name: &str, body: &Value) -> (u16, Value) {
-    let path = format!("checkpoints/{name}/rollback");
-    sandbox.post(&path, body).unwrap()
+fn ask_daemon(sandbox: &Sandbox, name: &str, from: &Value) -> (u16, Value) {
+    let rollback = json!({"do": "rollBack", "name": name, "from": from});
+    sandbox.command(&rollback).unwrap()
 }
 
 /// Something is wrong with the checkpoint: nothing changes, whoever is asked, and the message has
@@ -68,7 +68,7 @@ fn assert_refused(sandbox: &Sandbox, words: &[&str]) {
     sandbox
         .swarm(&["rollback", "begin", "--yes"])
         .refused(1, words);
-    let (status, answer) = ask_daemon(sandbox, "begin", &json!({}));
+    let (status, answer) = ask_daemon(sandbox, "begin", &Value::Null);
     assert_eq!(status, 409, "{answer}");
     let message = answer["error"]["message"].as_str().unwrap();
     assert!(words.iter().all(|word| message.contains(word)), "{message}");
@@ -238,7 +238,7 @@ fn uncommitted_work_in_the_way_is_named_and_nothing_changes() {
         refs(&sandbox),
         sandbox.git(&["status", "--porcelain", "--ignored", "--", ".", ":!.swarm"]),
     );
-    let (code, answer) = ask_daemon(&sandbox, "begin", &json!({}));
+    let (code, answer) = ask_daemon(&sandbox, "begin", &Value::Null);
     assert_eq!(
         (code, &answer["error"]["code"]),
         (409, &json!("ROLLBACK_ABANDONED")),
@@ -430,8 +430,7 @@ fn a_target_that_has_moved_since_it_was_looked_at_stays() {
     sandbox.git(&["add", "later.txt"]);
     sandbox.git(&["commit", "-qm", "Later"]);
     let before = (refs(&sandbox), state(&sandbox));
-    let body = json!({ "from": preview["from"] });
-    let (status, answer) = ask_daemon(&sandbox, "begin", &body);
+    let (status, answer) = ask_daemon(&sandbox, "begin", &preview["from"]);
     assert_eq!(status, 409, "{answer}");
     let message = answer["error"]["message"].as_str().unwrap();
     assert!(message.contains("has moved since"), "{answer}");

@@ -143,10 +143,13 @@ fn loading_and_updating_the_overview() {
     browser.run(OBSERVE);
     let before = sandbox.status()["lastSeq"].as_u64().unwrap();
     for turn in 0..150 {
-        let what = if turn % 2 == 0 { "hold" } else { "unhold" };
-        sandbox
-            .post(&format!("ideas/idea-007/{what}"), &json!({}))
-            .unwrap();
+        let what = if turn % 2 == 0 {
+            "holdIdea"
+        } else {
+            "unholdIdea"
+        };
+        let command = json!({"do": what, "id": "idea-007"});
+        sandbox.command(&command).unwrap();
         if turn % 10 == 0 {
             sandbox.idea_with("say COMPLETE", &["--after", "idea-006"]);
         }
@@ -207,9 +210,13 @@ fn a_day_played_to_an_open_page() {
                 let sandbox = &sandbox;
                 scope.spawn(move || {
                     for turn in 0..events / HANDS {
-                        let what = if turn % 2 == 0 { "hold" } else { "unhold" };
-                        let path = format!("ideas/idea-{hand:03}/{what}");
-                        let (status, body) = sandbox.post(&path, &json!({})).unwrap();
+                        let what = if turn % 2 == 0 {
+                            "holdIdea"
+                        } else {
+                            "unholdIdea"
+                        };
+                        let command = json!({"do": what, "id": format!("idea-{hand:03}")});
+                        let (status, body) = sandbox.command(&command).unwrap();
                         assert_eq!(status, 200, "{body}");
                     }
                 });

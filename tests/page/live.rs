@@ -152,17 +152,18 @@ fn busy_night(sandbox: &Sandbox) -> Daemon<'_> {
 
 /// Adds an idea over the API; its id.
 fn add(sandbox: &Sandbox, text: &str, after: &str) -> String {
-    let body = json!({"content": text, "after": [after]});
-    let (status, answer) = sandbox.post("ideas", &body).unwrap();
+    let body = json!({"do": "addIdea", "content": text, "after": [after]});
+    let (status, answer) = sandbox.command(&body).unwrap();
     assert!(status < 300, "{answer}");
     let text = answer.to_string();
     let begin = text.find("idea-").unwrap();
     text[begin..].split('"').next().unwrap().to_owned()
 }
 
-fn post(sandbox: &Sandbox, path: &str) {
-    let (status, answer) = sandbox.post(path, &json!({})).unwrap();
-    assert!(status < 300, "{path}: {answer}");
+/// Sends a command about one idea.
+fn send(sandbox: &Sandbox, command: &str, id: &str) {
+    let (status, answer) = sandbox.command(&json!({"do": command, "id": id})).unwrap();
+    assert!(status < 300, "{command} {id}: {answer}");
 }
 
 /// Plays events as fast as they are accepted; each adds to `played`.
@@ -173,9 +174,9 @@ fn play(sandbox: &Sandbox, played: &AtomicUsize) {
         let idea = format!("idea-{:03}", 6 + number / 2 % IDEAS);
         match (number % 20, added.take()) {
             (0, _) => added = Some(add(sandbox, "One more", "idea-005")),
-            (1, Some(last)) => post(sandbox, &format!("ideas/{last}/cancel")),
-            (step, _) if step % 2 == 0 => post(sandbox, &format!("ideas/{idea}/hold")),
-            _ => post(sandbox, &format!("ideas/{idea}/unhold")),
+            (1, Some(last)) => send(sandbox, "cancelIdea", &last),
+            (step, _) if step % 2 == 0 => send(sandbox, "holdIdea", &idea),
+            _ => send(sandbox, "unholdIdea", &idea),
         }
         played.fetch_add(1, Ordering::Relaxed);
     }
@@ -340,8 +341,12 @@ fn each_event_reaches_the_screen() {
     );
     let mut took = Vec::new();
     for number in 0..41 {
-        let verb = if number % 2 == 0 { "hold" } else { "unhold" };
-        post(&sandbox, &format!("ideas/{id}/{verb}"));
+        let command = if number % 2 == 0 {
+            "holdIdea"
+        } else {
+            "unholdIdea"
+        };
+        send(&sandbox, command, &id);
         let accepted = millis();
         let shown = sandbox.wait_for("the change on the screen", || {
             browser.run("return shown.shift() ?? null").as_f64()

@@ -8,14 +8,12 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use tokio::task::spawn_blocking;
 
-use super::run;
 use crate::api::error::{ApiError, ErrorBody};
-use crate::api::extract::{Asked, Body, FileBody, Id, Params};
-use crate::api::types::{Done, ImportAgentQuery, Nothing, Redirect, Say};
+use crate::api::extract::{Asked, FileBody, Id, Params};
+use crate::api::types::ImportAgentQuery;
 use crate::api::{ApiContext, EventLog};
 use crate::daemon::agent_import::{self, ImportError, MAX_BYTES, Sender, Wanted};
 use crate::daemon::{DaemonError, Paths, agent_state};
-use crate::domain::command::Command;
 use crate::domain::event::Event;
 use crate::domain::ids::AgentId;
 use crate::domain::rejection::Rejection;
@@ -154,59 +152,4 @@ fn refused(error: DaemonError) -> ApiError {
     };
     let refused = ApiError::new(status, code, message);
     suggestions.into_iter().fold(refused, ApiError::suggest)
-}
-
-/// Stop an agent. Its idea becomes pending again and its worktree is kept.
-#[utoipa::path(
-    post, path = "/agents/{id}/stop", tag = "agents",
-        params(("id" = String, Path, description = "The agent")),
-    responses((status = 200, body = Done),
-        (status = "default", description = "Refused or failed", body = ErrorBody)),
-)]
-pub(super) async fn stop(
-    State(context): Context,
-    asked: Asked,
-    Id(id): Id<AgentId>,
-    _: Body<Nothing>,
-) -> Result<Json<Done>, ApiError> {
-    run(&context, asked, Command::StopAgent { id }).await
-}
-
-/// Stop an agent and give its place to another pending idea. Its work is committed, and its own
-/// idea becomes pending again and continues from that work.
-#[utoipa::path(
-    post, path = "/agents/{id}/redirect", tag = "agents", request_body = Redirect,
-        params(("id" = String, Path, description = "The agent")),
-    responses((status = 200, body = Done),
-        (status = "default", description = "Refused or failed", body = ErrorBody)),
-)]
-pub(super) async fn redirect(
-    State(context): Context,
-    asked: Asked,
-    Id(id): Id<AgentId>,
-    Body(body): Body<Redirect>,
-) -> Result<Json<Done>, ApiError> {
-    let command = Command::RedirectAgent {
-        id,
-        idea: body.idea_id,
-        new_worktree: body.new_worktree,
-    };
-    run(&context, asked, command).await
-}
-
-/// Send an agent a message with its next prompt.
-#[utoipa::path(
-    post, path = "/agents/{id}/say", tag = "agents", request_body = Say,
-        params(("id" = String, Path, description = "The agent")),
-    responses((status = 200, body = Done),
-        (status = "default", description = "Refused or failed", body = ErrorBody)),
-)]
-pub(super) async fn say(
-    State(context): Context,
-    asked: Asked,
-    Id(id): Id<AgentId>,
-    Body(body): Body<Say>,
-) -> Result<Json<Done>, ApiError> {
-    let text = body.text;
-    run(&context, asked, Command::SayToAgent { id, text }).await
 }

@@ -8,12 +8,10 @@ use axum::http::StatusCode;
 use serde_json::Value;
 
 use crate::api::error::{ApiError, ErrorBody};
-use crate::api::extract::{Asked, Body, Id};
-use crate::api::types::{Done, NewCheckpoint, Nothing, RollBack, RolledBack};
+use crate::api::extract::Id;
 use crate::api::{ApiContext, schema};
 use crate::daemon::checkpoints::list::Preview;
-use crate::daemon::checkpoints::request::{Answer, AskError, request};
-use crate::domain::command::Command;
+use crate::daemon::checkpoints::request::AskError;
 use crate::domain::decide::unknown_checkpoint;
 use crate::domain::ids::CheckpointName;
 
@@ -62,47 +60,6 @@ fn known(context: &ApiContext, name: &CheckpointName) -> Result<(), ApiError> {
     Ok(known?)
 }
 
-/// Create a checkpoint. The answer waits until it is created.
-#[utoipa::path(
-    post, path = "/checkpoints", tag = "checkpoints", request_body = NewCheckpoint,
-    responses((status = 200, body = Done),
-        (status = "default", description = "Refused or failed", body = ErrorBody)),
-)]
-pub(super) async fn create(
-    State(context): Context,
-    asked: Asked,
-    Body(body): Body<NewCheckpoint>,
-) -> Result<Json<Done>, ApiError> {
-    let NewCheckpoint { name, tag } = body;
-    let (_, seq) = request(
-        &context.handle,
-        asked.to(Command::CreateCheckpoint { name, tag }),
-    )
-    .await?;
-    Ok(Json(Done { seq }))
-}
-
-/// Delete a checkpoint with its file and references.
-#[utoipa::path(
-    delete, path = "/checkpoints/{name}", tag = "checkpoints",
-        params(("name" = String, Path, description = "The checkpoint's name")),
-    responses((status = 200, body = Done),
-        (status = "default", description = "Refused or failed", body = ErrorBody)),
-)]
-pub(super) async fn delete(
-    State(context): Context,
-    asked: Asked,
-    Id(name): Id<CheckpointName>,
-    _: Body<Nothing>,
-) -> Result<Json<Done>, ApiError> {
-    let (_, seq) = request(
-        &context.handle,
-        asked.to(Command::DeleteCheckpoint { name }),
-    )
-    .await?;
-    Ok(Json(Done { seq }))
-}
-
 /// Show what a rollback would change.
 #[utoipa::path(
     get, path = "/checkpoints/{name}/preview", tag = "checkpoints",
@@ -117,35 +74,6 @@ pub(super) async fn preview(
     known(&context, &name)?;
     let preview = context.control.preview(&name).await;
     preview.map(Json).map_err(unread)
-}
-
-/// Roll the target and the ideas back to a checkpoint. The answer waits until it is done or
-/// abandoned; 409 `ROLLBACK_ABANDONED` says why.
-#[utoipa::path(
-    post, path = "/checkpoints/{name}/rollback", tag = "checkpoints", request_body = RollBack,
-    params(("name" = String, Path, description = "The checkpoint's name")),
-    responses((status = 200, body = RolledBack), (status = "default", description = "Refused or \
-        failed", body = ErrorBody)),
-)]
-pub(super) async fn roll_back(
-    State(context): Context,
-    asked: Asked,
-    Id(name): Id<CheckpointName>,
-    Body(body): Body<RollBack>,
-) -> Result<Json<RolledBack>, ApiError> {
-    let command = Command::RollBack {
-        name,
-        pause: body.pause,
-        from: body.from,
-    };
-    match request(&context.handle, asked.to(command)).await? {
-        (Answer::RolledBack { safety }, seq) => Ok(Json(RolledBack { seq, safety })),
-        (other, _) => Err(ApiError::new(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "INTERNAL",
-            format!("a rollback ended as {other:?}"),
-        )),
-    }
 }
 
 fn unread(message: String) -> ApiError {

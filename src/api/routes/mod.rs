@@ -1,7 +1,9 @@
-//! The routes. A handler turns a request into a command or a view, and decides nothing itself.
+//! The routes: `commands` changes the state, all others read it or ask the daemon for something
+//! that is no part of the state. A handler decides nothing itself.
 
 mod agents;
 mod checkpoints;
+mod commands;
 mod hooks;
 mod ideas;
 mod learnings;
@@ -9,7 +11,6 @@ mod memory;
 mod merges;
 mod provenance;
 mod report;
-mod resolution;
 mod snapshot;
 mod swarm;
 mod undo;
@@ -23,54 +24,32 @@ use utoipa_axum::routes;
 
 use super::ApiContext;
 use super::error::ApiError;
-use super::extract::Asked;
-use super::types::Done;
-use crate::domain::command::Command;
 
-pub(crate) use merges::approve_merge;
-pub(crate) use resolution::resolve as resolve_merge;
 pub(crate) use snapshot::locate as locate_state;
 
 /// All routes, without their prefix.
 pub(super) fn all() -> OpenApiRouter<Arc<ApiContext>> {
     OpenApiRouter::new()
+        .routes(routes!(commands::command))
         .routes(routes!(swarm::healthz))
         .routes(routes!(swarm::status))
-        .routes(routes!(swarm::pause))
-        .routes(routes!(swarm::resume))
         .routes(routes!(swarm::reload))
         .routes(routes!(swarm::clean))
-        .routes(routes!(swarm::shutdown))
         .routes(routes!(swarm::page_link))
-        .routes(routes!(undo::preview, undo::undo))
-        .routes(routes!(ideas::list, ideas::add))
-        .routes(routes!(ideas::show, ideas::edit))
-        .routes(routes!(ideas::retry))
-        .routes(routes!(ideas::cancel))
-        .routes(routes!(ideas::assign))
-        .routes(routes!(ideas::hold))
-        .routes(routes!(ideas::unhold))
+        .routes(routes!(undo::preview))
+        .routes(routes!(ideas::list))
+        .routes(routes!(ideas::show))
         .routes(routes!(agents::list))
         .routes(routes!(agents::show))
         .routes(routes!(agents::state))
-        .routes(routes!(agents::stop))
-        .routes(routes!(agents::say))
-        .routes(routes!(agents::redirect))
         .routes(routes!(agents::import))
         .routes(routes!(super::logs::logs))
         .routes(routes!(merges::list))
-        .routes(routes!(merges::target))
-        .routes(routes!(merges::retry))
-        .routes(routes!(merges::resolve))
         .routes(routes!(merges::diff))
-        .routes(routes!(merges::approve))
-        .routes(routes!(merges::reject))
-        .routes(routes!(checkpoints::list, checkpoints::create))
-        .routes(routes!(checkpoints::show, checkpoints::delete))
+        .routes(routes!(checkpoints::list))
+        .routes(routes!(checkpoints::show))
         .routes(routes!(checkpoints::preview))
-        .routes(routes!(checkpoints::roll_back))
         .routes(routes!(hooks::list))
-        .routes(routes!(hooks::approve))
         .merge(of_memory())
         .routes(routes!(provenance::list))
         .routes(routes!(provenance::show))
@@ -84,26 +63,16 @@ pub(super) fn all() -> OpenApiRouter<Arc<ApiContext>> {
 /// The routes of what agents know together.
 fn of_memory() -> OpenApiRouter<Arc<ApiContext>> {
     OpenApiRouter::new()
-        .routes(routes!(learnings::list, learnings::learn))
+        .routes(routes!(learnings::list))
         .routes(routes!(memory::facts::board))
-        .routes(routes!(memory::facts::show, memory::facts::write))
-        .routes(routes!(memory::facts::confirm))
-        .routes(routes!(memory::facts::dispute))
-        .routes(routes!(memory::facts::pin))
-        .routes(routes!(memory::facts::retract))
-        .routes(routes!(memory::compact::compact))
+        .routes(routes!(memory::facts::show))
         .routes(routes!(memory::log::log))
         .routes(routes!(memory::log::search))
         .routes(routes!(memory::log::shown))
         .routes(routes!(memory::stats::stats))
         .routes(routes!(memory::synthesis::show))
-        .routes(routes!(memory::synthesis::synthesize))
         .routes(routes!(memory::notes::list))
-        .routes(routes!(
-            memory::notes::show,
-            memory::notes::put,
-            memory::notes::drop_note
-        ))
+        .routes(routes!(memory::notes::show))
 }
 
 /// Answers a request for an unknown path.
@@ -121,14 +90,4 @@ pub(super) async fn wrong_method(method: Method, OriginalUri(uri): OriginalUri) 
         message,
     )
     .suggest("see the header `Allow` of this answer for the supported methods")
-}
-
-/// Executes a command.
-async fn run(
-    context: &ApiContext,
-    asked: Asked,
-    command: Command,
-) -> Result<axum::Json<Done>, ApiError> {
-    let accepted = context.handle.request(asked.to(command)).await?;
-    Ok(axum::Json(Done { seq: accepted.seq }))
 }

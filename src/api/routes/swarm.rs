@@ -6,14 +6,13 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 
-use super::run;
 use crate::api::error::{ApiError, ErrorBody};
-use crate::api::extract::{Asked, Body};
+use crate::api::extract::Body;
 use crate::api::schema;
-use crate::api::types::{Clean, Done, Health, Nothing, PageLink, Pause, Shutdown};
+use crate::api::types::{Clean, Health, Nothing, PageLink};
 use crate::api::{ApiContext, ReloadError};
 use crate::daemon::clean::Report;
-use crate::domain::command::Command;
+use crate::view::answer::Done;
 use crate::view::{self, Outside, StatusView, TargetNow};
 
 type Context = State<Arc<ApiContext>>;
@@ -53,35 +52,6 @@ pub(super) async fn status(State(context): Context) -> Json<StatusView> {
     Json(context.handle.read(|state| view::status(state, outside)))
 }
 
-/// Start nothing new, and hold agents after their current iteration. A pause survives a restart.
-#[utoipa::path(
-    post, path = "/pause", tag = "swarm", request_body = Pause,
-    responses((status = 200, body = Done),
-        (status = "default", description = "Refused or failed", body = ErrorBody)),
-)]
-pub(super) async fn pause(
-    State(context): Context,
-    asked: Asked,
-    Body(body): Body<Pause>,
-) -> Result<Json<Done>, ApiError> {
-    let reason = body.reason;
-    run(&context, asked, Command::Pause { reason }).await
-}
-
-/// Resume after a pause.
-#[utoipa::path(
-    post, path = "/resume", tag = "swarm",
-    responses((status = 200, body = Done),
-        (status = "default", description = "Refused or failed", body = ErrorBody)),
-)]
-pub(super) async fn resume(
-    State(context): Context,
-    asked: Asked,
-    _: Body<Nothing>,
-) -> Result<Json<Done>, ApiError> {
-    run(&context, asked, Command::Resume).await
-}
-
 /// Reload the configuration. An invalid one is refused, and the previous one stays in force.
 #[utoipa::path(
     post, path = "/config/reload", tag = "swarm",
@@ -93,7 +63,7 @@ pub(super) async fn reload(
     _: Body<Nothing>,
 ) -> Result<Json<Done>, ApiError> {
     let seq = context.control.reload().await?;
-    Ok(Json(Done { seq }))
+    Ok(Json(Done::at(seq)))
 }
 
 impl From<ReloadError> for ApiError {
@@ -129,27 +99,6 @@ pub(super) async fn clean(
     };
     let report = context.control.clean(body.dry_run).await;
     report.map(Json).map_err(failed)
-}
-
-/// Stop the daemon. The answer comes when the request is on disk; the daemon has stopped when its
-/// state lock is free.
-#[utoipa::path(
-    post, path = "/shutdown", tag = "swarm", request_body = Shutdown,
-    responses((status = 200, body = Done),
-        (status = "default", description = "Refused or failed", body = ErrorBody)),
-)]
-pub(super) async fn shutdown(
-    State(context): Context,
-    asked: Asked,
-    Body(body): Body<Shutdown>,
-) -> Result<Json<Done>, ApiError> {
-    let keep_agents = body.keep_agents;
-    let command = if body.now && !keep_agents {
-        Command::ShutdownNow
-    } else {
-        Command::Shutdown { keep_agents }
-    };
-    run(&context, asked, command).await
 }
 
 /// Make a link that opens the web page once.

@@ -10,7 +10,6 @@ use crate::cli::error::CliError;
 use crate::cli::event_json;
 use crate::cli::json::to_value;
 use crate::daemon::Paths;
-use crate::daemon::actor::handle::Accepted;
 use crate::daemon::files::archive;
 use crate::daemon::memory::finder::{Finder, Query, search_archive};
 use crate::daemon::memory::news::news;
@@ -18,11 +17,11 @@ use crate::daemon::memory::{freshness, log};
 use crate::daemon::offline;
 use crate::domain::event::Event;
 use crate::domain::ids::AgentId;
-use crate::domain::memory::{FactKey, MemoryCommand, MemoryRefusal, NoteKey};
+use crate::domain::memory::{FactKey, MemoryRefusal, NoteKey};
 use crate::domain::rejection::Rejection;
 use crate::domain::state::State;
 use crate::view::describe::Point;
-use crate::view::memory::{self, Aged, LogFilter, Measures, Taken};
+use crate::view::memory::{self, Aged, LogFilter, Measures};
 
 /// The most events of one page of the log.
 const PAGE: usize = 1_000;
@@ -207,48 +206,4 @@ fn unknown_fact(state: &State, key: &FactKey) -> CliError {
     let near = memory::suggestions(state, key);
     error.hints.splice(0..0, near);
     error
-}
-
-/// The answer to a command that was carried out without a daemon, as the API gives it.
-pub(super) fn answer(
-    paths: &Paths,
-    command: &MemoryCommand,
-    accepted: &Accepted,
-) -> Result<Value, CliError> {
-    let state = offline::read(paths)?;
-    let taken = Taken {
-        seq: accepted.seq,
-        events: &accepted.events,
-        before: accepted.before.as_ref(),
-    };
-    let similar =
-        |text: &str, except: &[&str]| Finder::default().similar(&|each| each(&state), text, except);
-    match command {
-        MemoryCommand::Learn(learn) => {
-            let own = memory::learned_references(&state, learn, &taken);
-            let except: Vec<&str> = own.iter().map(String::as_str).collect();
-            let similar = similar(&learn.content, &except);
-            to_value(&memory::learned(&state, learn, &taken, similar))
-        }
-        MemoryCommand::WriteFact(write) => {
-            let key = &write.key;
-            let similar = similar(&format!("{key} {}", write.value), &[key.as_str()]);
-            to_value(&memory::written(&state, key, &taken, similar))
-        }
-        MemoryCommand::ConfirmFact(confirm) => {
-            to_value(&memory::changed_fact(&state, &confirm.key, &taken))
-        }
-        MemoryCommand::DisputeFact(dispute) => {
-            to_value(&memory::changed_fact(&state, &dispute.key, &taken))
-        }
-        MemoryCommand::Retract { .. } => to_value(&memory::retracted(&taken)),
-        MemoryCommand::Compact => to_value(&memory::compacted(&taken)),
-        MemoryCommand::PutNote(put) if put.content.is_some() => {
-            to_value(&memory::put_note(&state, &put.key, &taken))
-        }
-        MemoryCommand::Synthesize { .. } => to_value(&memory::synthesis_begun(&taken)),
-        MemoryCommand::Pin { .. } | MemoryCommand::PutNote(_) => {
-            Ok(serde_json::json!({ "seq": accepted.seq }))
-        }
-    }
 }

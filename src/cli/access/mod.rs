@@ -8,7 +8,6 @@ pub mod agent_output;
 mod files;
 pub mod ids;
 mod memory;
-mod memory_requests;
 pub mod remote;
 pub mod speaker;
 pub mod temporary_daemon;
@@ -25,6 +24,7 @@ use super::repo::Repo;
 use crate::api::{DaemonFile, Origin};
 use crate::daemon::actor::handle::Accepted;
 use crate::daemon::agent_import::{self, AgentFile, Sender, Wanted};
+use crate::daemon::memory::finder::Finder;
 use crate::daemon::{Paths, clean, hooks, offline};
 use crate::domain::command::Command;
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId};
@@ -32,6 +32,7 @@ use crate::domain::rejection::Rejection;
 use crate::domain::request::Request;
 use crate::domain::state::{IdeaStatus, State};
 use crate::domain::time::Timestamp;
+use crate::view::answer::{Answer, compared_text};
 use crate::view::{self, Outside, TargetNow};
 pub use files::{Files, Past};
 use remote::Daemon;
@@ -344,22 +345,7 @@ impl Access {
                     command: command.clone(),
                 };
                 let accepted = offline::execute(paths, &request)?;
-                if let Command::Memory(command) = command {
-                    return memory::answer(paths, command, &accepted);
-                }
-                let mut answer = answer(&accepted);
-                let state = offline::read(paths)?;
-                let note = if let Command::EditIdea { id, .. } = command {
-                    view::edited(&state, id)
-                } else if let Command::HoldIdea { id } = command {
-                    view::held(&state, id)
-                } else {
-                    None
-                };
-                if let Some(note) = note {
-                    answer["note"] = note.into();
-                }
-                Ok(answer)
+                answer(paths, command, &accepted)
             }
         }
     }
@@ -378,9 +364,18 @@ fn idea_of(state: &State, id: &IdeaId) -> Result<Value, CliError> {
     to_value(&detail)
 }
 
-fn answer(accepted: &Accepted) -> Value {
-    match accepted.added_idea() {
-        Some(id) => json!({ "id": id, "seq": accepted.seq }),
-        None => json!({ "seq": accepted.seq }),
-    }
+/// The answer to a command that was carried out without a daemon, as the API gives it.
+fn answer(paths: &Paths, command: &Command, accepted: &Accepted) -> Result<Value, CliError> {
+    let state = offline::read(paths)?;
+    let taken = accepted.taken();
+    let similar = compared_text(&state, command, &taken).map(|compared| {
+        let except: Vec<&str> = compared.except.iter().map(String::as_str).collect();
+        Finder::default().similar(&|each| each(&state), &compared.text, &except)
+    });
+    to_value(&Answer::of(
+        &state,
+        command,
+        &taken,
+        similar.unwrap_or_default(),
+    ))
 }

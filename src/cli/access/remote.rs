@@ -5,18 +5,16 @@
 
 use std::fmt::Display;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
-use super::memory_requests;
 use crate::api::client::Stream;
 use crate::api::{Client, ClientError, ConnectError, Origin};
 use crate::cli::error::{CliError, Kind};
 use crate::cli::repo::Repo;
 use crate::daemon::Paths;
 use crate::daemon::offline::{holder, is_locked};
-use crate::domain::command::{Command, IdeaEdit, NewIdea};
-use crate::domain::ids::{IdeaId, ProfileName, RunId};
+use crate::domain::command::Command;
 use crate::process;
 
 /// A connection to the daemon.
@@ -100,24 +98,8 @@ impl Daemon {
 
     /// Executes a command.
     pub fn execute(&self, command: &Command) -> Result<Value, CliError> {
-        match request(command) {
-            Some(Request::Post(path, body)) => self.post(&path, &body),
-            Some(Request::Patch(path, body)) => {
-                let answer = self.block_on(self.client.patch(&path, &body));
-                answer.map_err(from_client)
-            }
-            Some(Request::Put(path, body)) => {
-                let answer = self.block_on(self.client.put(&path, &body));
-                answer.map_err(from_client)
-            }
-            Some(Request::Delete(path)) => {
-                let answer = self.block_on(self.client.delete(&path));
-                answer.map_err(from_client)
-            }
-            None => Err(CliError::refused(format!(
-                "the daemon has no request for this command: {command:?}"
-            ))),
-        }
+        self.block_on(self.client.execute(command))
+            .map_err(from_client)
     }
 
     /// Passes each line to `each` until the daemon ends the stream.
@@ -145,103 +127,6 @@ pub(in crate::cli) fn hidden(repo: &Repo, why: &dyn Display) -> CliError {
     CliError::refused(format!("a daemon is running, but cannot be reached: {why}"))
         .hint(stop)
         .hint("then start it again: swarm start")
-}
-
-/// An HTTP request that changes something.
-#[derive(Debug, PartialEq)]
-pub(super) enum Request {
-    Post(String, Value),
-    Patch(String, Value),
-    Put(String, Value),
-    Delete(String),
-}
-
-/// A new idea as the API takes it.
-fn new_idea(idea: &NewIdea) -> Value {
-    json!({
-        "content": idea.text,
-        "after": idea.after,
-        "tags": idea.tags,
-        "priority": idea.priority,
-        "profile": idea.profile,
-        "review": idea.review,
-    })
-}
-
-fn nothing() -> Value {
-    json!({})
-}
-
-fn edit_idea(id: &IdeaId, edit: &IdeaEdit) -> Option<Request> {
-    let body = serde_json::to_value(edit).ok()?;
-    Some(Request::Patch(format!("ideas/{id}"), body))
-}
-
-fn replay(of: &RunId, profile: &ProfileName) -> Request {
-    let body = json!({ "profile": profile });
-    Request::Post(format!("provenance/{of}/replay"), body)
-}
-
-/// The request for a command; `None` for settings and mode, which the daemon reads itself, and for
-/// an agent's state, which is sent as its file.
-fn request(command: &Command) -> Option<Request> {
-    let post = |path: String, body: Value| Some(Request::Post(path, body));
-    match command {
-        Command::AddIdea(idea) => post("ideas".into(), new_idea(idea)),
-        Command::EditIdea { id, edit } => edit_idea(id, edit),
-        Command::RetryIdea { id } => post(format!("ideas/{id}/retry"), nothing()),
-        Command::CancelIdea { id } => post(format!("ideas/{id}/cancel"), nothing()),
-        Command::AssignIdea { id, profile } => {
-            post(format!("ideas/{id}/assign"), json!({ "profile": profile }))
-        }
-        Command::HoldIdea { id } => post(format!("ideas/{id}/hold"), nothing()),
-        Command::UnholdIdea { id } => post(format!("ideas/{id}/unhold"), nothing()),
-        Command::StopAgent { id } => post(format!("agents/{id}/stop"), nothing()),
-        Command::RedirectAgent {
-            id,
-            idea,
-            new_worktree,
-        } => post(
-            format!("agents/{id}/redirect"),
-            json!({ "ideaId": idea, "newWorktree": new_worktree }),
-        ),
-        Command::SayToAgent { id, text } => {
-            post(format!("agents/{id}/say"), json!({ "text": text }))
-        }
-        Command::Pause { reason } => post("pause".into(), json!({ "reason": reason })),
-        Command::Resume => post("resume".into(), nothing()),
-        Command::RetryMerge { id } => post(format!("merges/{id}/retry"), nothing()),
-        Command::ApproveMerge { id, commit } => {
-            post(format!("merges/{id}/approve"), json!({ "commit": commit }))
-        }
-        Command::RejectMerge { id, why } => {
-            post(format!("merges/{id}/reject"), json!({ "why": why }))
-        }
-        Command::ResolveMerge { id } => post(format!("merges/{id}/resolve"), nothing()),
-        Command::SettleTarget { choice } => {
-            post("merges/target".into(), json!({ "choice": choice }))
-        }
-        Command::Shutdown { keep_agents } => {
-            post("shutdown".into(), json!({ "keepAgents": keep_agents }))
-        }
-        Command::ShutdownNow => post("shutdown".into(), json!({ "now": true })),
-        Command::CreateCheckpoint { name, tag } => {
-            post("checkpoints".into(), json!({ "name": name, "tag": tag }))
-        }
-        Command::DeleteCheckpoint { name } => Some(Request::Delete(format!("checkpoints/{name}"))),
-        Command::RollBack { name, pause, from } => post(
-            format!("checkpoints/{name}/rollback"),
-            json!({ "pause": pause, "from": from }),
-        ),
-        Command::Undo { seq, from } => post("undo".into(), json!({ "seq": seq, "from": from })),
-        Command::ApproveHook { hook, content } => post(
-            format!("hooks/{hook}/approve"),
-            json!({ "content": content }),
-        ),
-        Command::ReplayRecord { of, profile, .. } => Some(replay(of, profile)),
-        Command::Memory(command) => Some(memory_requests::request(command)),
-        Command::LoadSettings { .. } | Command::SetMode { .. } | Command::ImportAgent(_) => None,
-    }
 }
 
 /// Code of a change whose connection broke before the answer.
@@ -303,41 +188,6 @@ fn silent(pid: u32, message: &str) -> CliError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::command::TargetChoice;
-
-    fn posted(command: &Command) -> (String, Value) {
-        match request(command) {
-            Some(Request::Post(path, body)) => (path, body),
-            other => panic!("{other:?}"),
-        }
-    }
-
-    #[test]
-    fn commands_become_api_requests() {
-        let id = IdeaId::numbered(1);
-        let new = NewIdea {
-            text: "x".into(),
-            after: vec![id.clone()],
-            ..NewIdea::default()
-        };
-        let (path, body) = posted(&Command::AddIdea(new));
-        assert_eq!(path, "ideas");
-        assert_eq!(body["after"], json!(["idea-001"]));
-        assert!(body.get("inbox").is_none());
-        let (path, body) = posted(&Command::SettleTarget {
-            choice: TargetChoice::Redo,
-        });
-        assert_eq!(
-            (path.as_str(), body),
-            ("merges/target", json!({"choice": "redo"}))
-        );
-        let edit = IdeaEdit {
-            tags: Some(vec![]),
-            ..IdeaEdit::default()
-        };
-        let expected = Request::Patch("ideas/idea-001".into(), json!({"tags": []}));
-        assert_eq!(request(&Command::EditIdea { id, edit }), Some(expected));
-    }
 
     #[test]
     fn a_full_disk_at_the_daemon_has_its_own_exit_code() {

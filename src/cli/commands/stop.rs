@@ -17,6 +17,7 @@ use crate::cli::error::{CliError, Kind};
 use crate::cli::json::list;
 use crate::cli::repo::Repo;
 use crate::daemon::offline;
+use crate::domain::command::Command;
 
 /// How long stopping may take: the grace for iterations, ending each process tree, the last
 /// snapshot.
@@ -55,8 +56,13 @@ pub fn run(args: &Stop, context: &mut Context) -> Result<(), CliError> {
             .output
             .note("waiting for running iterations to finish ...");
     }
-    let body = json!({ "keepAgents": args.keep_agents, "now": args.now });
-    match daemon.post("shutdown", &body) {
+    let keep_agents = args.keep_agents;
+    let shutdown = if args.now && !keep_agents {
+        Command::ShutdownNow
+    } else {
+        Command::Shutdown { keep_agents }
+    };
+    match daemon.execute(&shutdown) {
         // It is stopping already; only wait.
         Err(error)
             if ["ENDING", "UNKNOWN"].contains(&error.stable_code())

@@ -16,6 +16,7 @@ use crate::domain::rejection::Rejection;
 use crate::domain::request::{Operation, Request};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
+use crate::view::memory::Taken;
 
 /// Most events kept in memory for followers; older ones are read from the log.
 pub const RECENT_RECORDS: usize = 4_096;
@@ -73,9 +74,16 @@ impl Accepted {
 
     /// The idea that it added, now or when the operation was first sent.
     pub fn added_idea(&self) -> Option<IdeaId> {
-        let now = self.events.iter().find_map(Event::added_idea);
-        let before = || self.before.as_ref()?.answer.as_deref()?.parse().ok();
-        now.cloned().or_else(before)
+        self.taken().added_idea()
+    }
+
+    /// What it did, for its answer.
+    pub fn taken(&self) -> Taken<'_> {
+        Taken {
+            seq: self.seq,
+            events: &self.events,
+            before: self.before.as_ref(),
+        }
     }
 }
 

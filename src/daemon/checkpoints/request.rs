@@ -155,39 +155,20 @@ enum Wanted {
 
 impl Wanted {
     fn of(state: &State, command: &Command) -> Self {
-        match command {
-            Command::Undo { seq, .. } => {
-                undone_rollback(state, *seq).map_or(Self::Other, Self::RollBack)
-            }
-            Command::CreateCheckpoint { name, .. } => Self::Make(name.clone()),
-            Command::DeleteCheckpoint { name } => Self::Delete(name.clone()),
-            Command::RollBack { name, .. } => Self::RollBack(name.clone()),
-            Command::AddIdea(_)
-            | Command::EditIdea { .. }
-            | Command::RetryIdea { .. }
-            | Command::CancelIdea { .. }
-            | Command::AssignIdea { .. }
-            | Command::HoldIdea { .. }
-            | Command::UnholdIdea { .. }
-            | Command::StopAgent { .. }
-            | Command::RedirectAgent { .. }
-            | Command::ImportAgent(_)
-            | Command::SayToAgent { .. }
-            | Command::Pause { .. }
-            | Command::Resume
-            | Command::RetryMerge { .. }
-            | Command::ApproveMerge { .. }
-            | Command::RejectMerge { .. }
-            | Command::ResolveMerge { .. }
-            | Command::SettleTarget { .. }
-            | Command::ApproveHook { .. }
-            | Command::ReplayRecord { .. }
-            | Command::Memory(_)
-            | Command::LoadSettings { .. }
-            | Command::SetMode { .. }
-            | Command::Shutdown { .. }
-            | Command::ShutdownNow => Self::Other,
+        if let Command::Undo { seq, .. } = command {
+            let rollback = undone_rollback(state, *seq);
+            return rollback.map_or(Self::Other, Self::RollBack);
         }
+        if let Command::CreateCheckpoint { name, .. } = command {
+            return Self::Make(name.clone());
+        }
+        if let Command::DeleteCheckpoint { name } = command {
+            return Self::Delete(name.clone());
+        }
+        if let Command::RollBack { name, .. } = command {
+            return Self::RollBack(name.clone());
+        }
+        Self::Other
     }
 
     fn judge(

@@ -34,9 +34,10 @@ use super::effect::{self, Effect, Purpose};
 use super::event::{ClockWentBack, CommandTaken, EffectFinished, Event, MachineSlept};
 use super::ids::{EffectId, IdeaId, RunId, attempt_name};
 use super::observation::{Observation, RunEnd};
+use super::operation;
 use super::outcome::{Failure, InboxArchived, Outcome, StopDelivered, WorktreeReleased};
 use super::rejection::Rejection;
-use super::request::{self, Author, Operation, Request};
+use super::request::{Author, Operation, Request};
 use super::state::State;
 use super::time::Timestamp;
 use super::warning::WarningKind;
@@ -60,7 +61,7 @@ pub enum Decided {
 
 /// Decides on a request: refuses what its sender may not ask for, and does an operation once.
 pub fn request(state: &State, request: &Request, now: Timestamp) -> Result<Decided, Rejection> {
-    request::check(state, request)?;
+    operation::check(state, request)?;
     let op = request.operation.as_ref();
     if let Some(done) = op.and_then(|op| state.operations.find(op, &request.by)) {
         return Ok(Decided::DoneBefore(done.clone()));

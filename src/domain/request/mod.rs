@@ -5,11 +5,9 @@
 //! anything. `api`, `web` and `cli` make requests.
 
 mod author;
-mod authority;
 mod operation;
 
 pub use author::Author;
-pub(in crate::domain) use authority::check;
 pub use operation::{BadOperation, Operation, OperationId, Operations};
 
 use super::command::Command;

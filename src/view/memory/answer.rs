@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 
 use super::HitView;
 use crate::domain::event::{ClaimEffect, Claimed, Event};
+use crate::domain::ids::IdeaId;
 use crate::domain::memory::{Fact, FactKey, FactStatus, Learn, Learning, NoteKey, normal_form};
 use crate::domain::request::Operation;
 use crate::domain::state::State;
@@ -31,6 +32,12 @@ impl Taken<'_> {
         let place = self.events.iter().position(fits);
         let own = place.map(|at| self.seq - (self.events.len() - 1 - at) as u64);
         own.or(self.before.map(|operation| operation.seq))
+    }
+
+    /// The idea that it added, now or when the operation was first sent.
+    pub fn added_idea(&self) -> Option<IdeaId> {
+        let now = self.events.iter().find_map(Event::added_idea);
+        now.cloned().or_else(|| self.recorded())
     }
 
     /// What it made, as the operation recorded it when it was done.

@@ -8,12 +8,14 @@ use axum::http::header::REFERER;
 use axum::http::{HeaderMap, StatusCode};
 use sha2::{Digest as _, Sha256};
 
-use crate::api::ApiError;
+use crate::api::{self, ApiError};
 use crate::daemon::Accepted;
 use crate::domain::command::Command;
 use crate::domain::decide;
 use crate::domain::ids::{AgentId, IdeaId};
+use crate::domain::request::Request;
 use crate::domain::state::State;
+use crate::view::answer::Answer;
 use crate::web::Site;
 use crate::web::pages::asked::Query;
 use crate::web::pages::{Route, WebError};
@@ -148,6 +150,12 @@ impl Call {
     pub async fn command(&self, command: Command) -> Result<Accepted, WebError> {
         let accepted = self.site.api.handle.command(command).await;
         accepted.map_err(|error| ApiError::from(error).into())
+    }
+
+    /// Executes a command of a person and waits for what it begins.
+    pub async fn finish(&self, command: Command) -> Result<Answer, WebError> {
+        let request = Request::of_person(command);
+        Ok(api::execute(&self.site.api, request).await?)
     }
 
     /// The sequence number at which the form was drawn.

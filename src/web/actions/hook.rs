@@ -162,10 +162,7 @@ async fn approve(call: &Call) -> Result<Done, WebError> {
                 .details("look at it once more; nothing was approved")
                 .into());
         }
-        call.command(Command::ApproveHook { hook, content }).await?;
-        // A deleted hook must disappear from the list.
-        let reloaded = call.site.api.control.reload().await;
-        reloaded.map_err(|error| WebError::from(ApiError::from(error)))?;
+        call.finish(Command::ApproveHook { hook, content }).await?;
     }
     // An approval that was cut off may have left merges waiting, so this is done in any case.
     let freed = release_waiting_merges(call, hook).await?;

@@ -9,7 +9,7 @@ use super::call::Call;
 use super::dialog::Dialog;
 use super::idea::{back, watch_idea};
 use super::{Action, Done, Watch, shown};
-use crate::api::{self, ApiError, Asked};
+use crate::api::ApiError;
 use crate::daemon::review::Wanted;
 use crate::domain::command::Command;
 use crate::domain::ids::{IdeaId, Oid};
@@ -77,7 +77,12 @@ async fn approve(call: &Call) -> Result<Done, WebError> {
             .parse()
             .map_err(|_| WebError::bad(format!("`{text}` is no commit")))?,
     };
-    api::approve_merge(&call.site.api, Asked::by_person(), &id, Some(commit)).await?;
+    let commit = Some(commit);
+    let approve = Command::ApproveMerge {
+        id: id.clone(),
+        commit,
+    };
+    call.finish(approve).await?;
     Ok(Done::at(back(call, &id)))
 }
 
@@ -262,6 +267,7 @@ async fn answer(call: &Call) -> Result<Done, WebError> {
 /// Waits until the resolution has been checked, as the command line does.
 async fn resolve(call: &Call) -> Result<Done, WebError> {
     let id = call.idea()?;
-    api::resolve_merge(&call.site.api, Asked::by_person(), id.clone()).await?;
+    call.finish(Command::ResolveMerge { id: id.clone() })
+        .await?;
     Ok(Done::at(back(call, &id)))
 }

@@ -27,6 +27,11 @@ impl Sandbox {
         parsed(&answer).ok_or_else(|| io::Error::other(format!("cut short: `{answer}`")))
     }
 
+    /// Sends a command, as clients write it; the answer's status and body.
+    pub fn command(&self, command: &Value) -> io::Result<(u16, Value)> {
+        self.post("commands", command)
+    }
+
     /// Posts a file below `/api/v1/` as the operation of this id; the answer's status and body.
     pub fn post_file(&self, path: &str, file: &[u8], operation: &str) -> io::Result<(u16, Value)> {
         let mut stream = UnixStream::connect(self.socket()?)?;

@@ -1,9 +1,8 @@
-//! The memory that agents share: `facts`, the `log` and searches, the scratchpad's `notes`, what a
-//! `compact` drops and the `synthesis` of learnings. `stats` says what all of it is worth.
+//! What agents know together, read: `facts`, the `log` and searches, the scratchpad's `notes`, and
+//! what the next `synthesis` reads. `stats` says what all of it is worth.
 //!
-//! Invariant: every change goes through [`ask`], so that none is without its author.
+//! Invariant: reading is open to everybody, and what an iteration reads is counted.
 
-pub(super) mod compact;
 pub(super) mod facts;
 pub(super) mod log;
 pub(super) mod notes;
@@ -20,35 +19,11 @@ use axum::http::request::Parts;
 use super::snapshot::state_at;
 use crate::api::ApiContext;
 use crate::api::error::ApiError;
-use crate::api::extract::Asked;
-use crate::daemon::actor::handle::Accepted;
 use crate::daemon::memory::freshness;
-use crate::domain::command::Command;
-use crate::domain::memory::{BadKey, MemoryCommand};
+use crate::domain::memory::BadKey;
 use crate::domain::state::State;
 use crate::view::describe::{self, Point};
-use crate::view::memory::{Aged, HitView, Taken};
-
-pub(super) use types::NewLearning;
-
-/// Sends a command of whoever asks.
-pub(super) async fn ask(
-    context: &ApiContext,
-    asked: Asked,
-    command: MemoryCommand,
-) -> Result<Accepted, ApiError> {
-    let request = asked.to(Command::Memory(command));
-    Ok(context.handle.request(request).await?)
-}
-
-/// What an accepted command did, for its answer.
-pub(super) fn taken(accepted: &Accepted) -> Taken<'_> {
-    Taken {
-        seq: accepted.seq,
-        events: &accepted.events,
-        before: accepted.before.as_ref(),
-    }
-}
+use crate::view::memory::Aged;
 
 /// The paths of evidence that had changed on the target in this state.
 async fn aged(context: &Arc<ApiContext>, then: Option<&State>) -> Result<Aged, ApiError> {
@@ -62,31 +37,12 @@ async fn aged(context: &Arc<ApiContext>, then: Option<&State>) -> Result<Aged, A
     Ok(aged.into())
 }
 
-/// The facts and learnings that are most similar to a text, without those in `except`.
-pub(super) async fn similar(
-    context: &Arc<ApiContext>,
-    text: &str,
-    except: &[&str],
-) -> Result<Vec<HitView>, ApiError> {
-    let (context, text) = (Arc::clone(context), text.to_owned());
-    let except: Vec<String> = except.iter().map(ToString::to_string).collect();
-    blocking(move || {
-        let except: Vec<&str> = except.iter().map(String::as_str).collect();
-        let read = |each: &mut dyn FnMut(&State)| context.handle.read(|state| each(state));
-        context.finder.similar(&read, &text, &except)
-    })
-    .await
-}
-
 /// Does work that may take a while without holding up other requests.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ApiError> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| {
-        let status = StatusCode::INTERNAL_SERVER_ERROR;
-        ApiError::new(status, "INTERNAL", format!("the request failed: {error}"))
-    })
+    done.map_err(|error| ApiError::failed(&error))
 }
 
 /// A point in the log: a sequence number, or a time with its zone.

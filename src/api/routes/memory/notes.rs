@@ -5,16 +5,15 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 
-use super::types::{DropQuery, NewNote, ScratchQuery};
-use super::{Key, ask, taken};
+use super::Key;
+use super::types::ScratchQuery;
 use crate::api::ApiContext;
 use crate::api::error::{ApiError, ErrorBody};
-use crate::api::extract::{Asked, Body, Params};
-use crate::api::types::Done;
-use crate::domain::memory::{MemoryCommand, MemoryRefusal, NoteKey, PutNote};
+use crate::api::extract::Params;
+use crate::domain::memory::{MemoryRefusal, NoteKey};
 use crate::domain::rejection::Rejection;
 use crate::view;
-use crate::view::memory::{NoteHeadView, NotePutView, NoteView};
+use crate::view::memory::{NoteHeadView, NoteView};
 
 type Context = State<Arc<ApiContext>>;
 
@@ -55,48 +54,4 @@ pub(in crate::api::routes) async fn show(
         let note = view::memory::note(state, &key);
         note.map(Json).ok_or_else(unknown)
     })
-}
-
-/// Write a note. With `expectedVersion` it is a compare-and-swap: 409 `NOTE_CONFLICT` with
-/// `current` if another version is there.
-#[utoipa::path(
-    put, path = "/scratch/{*key}", tag = "scratch", request_body = NewNote,
-        params(("key" = String, Path, description = "The note; its key may contain `/`")),
-    responses((status = 200, body = view::memory::NotePutView),
-        (status = "default", description = "Refused or failed", body = ErrorBody)),
-)]
-pub(in crate::api::routes) async fn put(
-    State(context): Context,
-    asked: Asked,
-    Key(key): Key<NoteKey>,
-    Body(body): Body<NewNote>,
-) -> Result<Json<NotePutView>, ApiError> {
-    let put = MemoryCommand::PutNote(body.of(key.clone()));
-    let accepted = ask(&context, asked, put).await?;
-    let answer = |state: &_| view::memory::put_note(state, &key, &taken(&accepted));
-    Ok(Json(context.handle.read(answer)))
-}
-
-/// Drop a note.
-#[utoipa::path(
-    delete, path = "/scratch/{*key}", tag = "scratch", params(DropQuery,
-        ("key" = String, Path, description = "The note; its key may contain `/`")),
-    responses((status = 200, body = Done),
-        (status = "default", description = "Refused or failed", body = ErrorBody)),
-)]
-pub(in crate::api::routes) async fn drop_note(
-    State(context): Context,
-    asked: Asked,
-    Key(key): Key<NoteKey>,
-    Params(query): Params<DropQuery>,
-) -> Result<Json<Done>, ApiError> {
-    let put = PutNote {
-        key,
-        title: None,
-        content: None,
-        expected: query.expected_version,
-        keep: false,
-    };
-    let seq = ask(&context, asked, MemoryCommand::PutNote(put)).await?.seq;
-    Ok(Json(Done { seq }))
 }

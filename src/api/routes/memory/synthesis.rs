@@ -1,20 +1,17 @@
-//! What the next synthesis reads, and its start.
+//! What the next synthesis reads.
 
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
 
-use super::types::Synthesize;
-use super::{ask, blocking, taken};
+use super::blocking;
 use crate::api::ApiContext;
 use crate::api::error::{ApiError, ErrorBody};
-use crate::api::extract::{Asked, Body};
 use crate::daemon::memory::news::news;
-use crate::domain::memory::MemoryCommand;
 use crate::domain::state;
 use crate::view;
-use crate::view::memory::{NewsView, SynthesisBegunView};
+use crate::view::memory::NewsView;
 
 type Context = State<Arc<ApiContext>>;
 
@@ -27,20 +24,4 @@ pub(in crate::api::routes) async fn show(
 ) -> Result<Json<NewsView>, ApiError> {
     let state = context.handle.read(state::State::clone);
     blocking(move || news(&state, None)).await.map(Json)
-}
-
-/// Start a synthesis: a run of an agent that reads the new learnings and writes facts.
-#[utoipa::path(
-    post, path = "/memory/synthesize", tag = "memory", request_body = Synthesize,
-    responses((status = 200, body = view::memory::SynthesisBegunView),
-        (status = "default", description = "Refused or failed", body = ErrorBody)),
-)]
-pub(in crate::api::routes) async fn synthesize(
-    State(context): Context,
-    asked: Asked,
-    Body(body): Body<Synthesize>,
-) -> Result<Json<SynthesisBegunView>, ApiError> {
-    let profile = body.profile;
-    let accepted = ask(&context, asked, MemoryCommand::Synthesize { profile }).await?;
-    Ok(Json(view::memory::synthesis_begun(&taken(&accepted))))
 }

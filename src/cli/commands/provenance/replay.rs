@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Records, parse};
 use crate::cli::access::remote::Daemon;
@@ -13,7 +13,6 @@ use crate::cli::error::{CliError, Kind};
 use crate::cli::json::text;
 use crate::cli::output::terminal::safe;
 use crate::cli::output::write_page;
-use crate::domain::command::Command;
 use crate::domain::ids::{ProfileName, RunId};
 use crate::domain::likeness::MatchStatus as Verdict;
 use crate::view::provenance::MatchStatus;
@@ -68,10 +67,10 @@ pub(super) fn run(args: &Replay, context: &mut Context) -> Result<(), CliError> 
     let line = records.find(&args.id)?;
     let record = parse(line, &records.content(line)?)?;
     let of = line.run.clone();
-    let sha256 = line.sha256.clone().ok_or_else(|| {
+    if line.sha256.is_none() {
         let message = format!("the record of {of} cannot be replayed: it was never written");
-        CliError::refused(message).hint("list the records: swarm provenance list")
-    })?;
+        return Err(CliError::refused(message).hint("list the records: swarm provenance list"));
+    }
     let profile = match &args.profile {
         Some(profile) => profile.clone(),
         None => recorded_profile(&of, &record.config.agent.name)?,
@@ -81,12 +80,8 @@ pub(super) fn run(args: &Replay, context: &mut Context) -> Result<(), CliError> 
         Continue?"
     );
     confirm::agree(context, args.yes, &question)?;
-    let command = Command::ReplayRecord {
-        of: of.clone(),
-        sha256,
-        profile,
-    };
-    let begun = daemon.execute(&command)?;
+    let path = format!("provenance/{of}/replay");
+    let begun = daemon.post(&path, &json!({ "profile": profile }))?;
     let run = text(&begun, "run").to_owned();
     if !context.output.json {
         let words = format!("{} replays {of}", safe(&run));

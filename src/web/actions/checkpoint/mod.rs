@@ -25,7 +25,6 @@ use super::changes::{self, Watch};
 use super::dialog::Dialog;
 use super::{Action, Done};
 use crate::api::ApiError;
-use crate::daemon::checkpoints::request::request;
 use crate::domain::command::Command;
 use crate::domain::event::Event;
 use crate::domain::ids::CheckpointName;
@@ -150,7 +149,8 @@ async fn create(call: &Call) -> Result<Done, WebError> {
     let name: Result<CheckpointName, _> = call.text("name").parse();
     let name = name.map_err(|error| WebError::bad(error.to_string()))?;
     if !was_made(call, &name).await? {
-        finish(call, Command::CreateCheckpoint { name, tag: false }).await?;
+        call.finish(Command::CreateCheckpoint { name, tag: false })
+            .await?;
     }
     Ok(Done::at(call.back("checkpoints")))
 }
@@ -200,16 +200,8 @@ async fn delete(call: &Call) -> Result<Done, WebError> {
     if made.map(|made| made.to_string()) != Some(call.text("made")) {
         return Err(moved(format!("{name} is another checkpoint now")));
     }
-    finish(call, Command::DeleteCheckpoint { name }).await?;
+    call.finish(Command::DeleteCheckpoint { name }).await?;
     Ok(Done::at("checkpoints"))
-}
-
-/// Sends the command and waits until it is done.
-async fn finish(call: &Call, command: Command) -> Result<(), WebError> {
-    let answer = request(&call.site.api.handle, command.into()).await;
-    answer
-        .map(drop)
-        .map_err(|error| ApiError::from(error).into())
 }
 
 /// The checkpoint that the call is about.

@@ -1,4 +1,4 @@
-//! `POST merges/{idea}/resolve`: waits for the check of the resolution and answers with its result.
+//! Waits for the check of a resolution and answers with its result.
 //!
 //! Invariant: the command is on disk before the wait; a client that leaves, or a wait that takes
 //! too long, changes nothing.
@@ -7,16 +7,16 @@ use std::io;
 
 use axum::http::StatusCode;
 
-use crate::api::ApiContext;
-use crate::api::error::{ApiError, ending};
-use crate::api::events::feed::Feed;
-use crate::api::sender::Asked;
-use crate::api::types::JUDGEMENT_TIMEOUT;
+use super::ApiContext;
+use super::error::{ApiError, ending};
+use super::events::feed::Feed;
+use super::types::JUDGEMENT_TIMEOUT;
 use crate::domain::command::Command;
 use crate::domain::effect::{self, Effect};
 use crate::domain::event::{ConflictSettled, EffectFinished, Event};
 use crate::domain::ids::{EffectId, IdeaId};
 use crate::domain::lifecycle::MergePhase;
+use crate::domain::request::Request;
 use crate::domain::state::State;
 
 /// The result of checking a resolution.
@@ -28,14 +28,13 @@ enum Verdict {
     Open(String),
 }
 
-/// Has the resolution checked. Returns the sequence number of the event that accepts it.
-pub(crate) async fn resolve(
-    context: &ApiContext,
-    asked: Asked,
-    id: IdeaId,
-) -> Result<u64, ApiError> {
-    let command = Command::ResolveMerge { id: id.clone() };
-    let accepted = context.handle.request(asked.to(command)).await?;
+/// Sends a `ResolveMerge` and waits for the check. Returns the sequence number of the event that accepts it.
+pub(super) async fn resolve(context: &ApiContext, request: Request) -> Result<u64, ApiError> {
+    let Command::ResolveMerge { id } = &request.command else {
+        return Err(ApiError::failed(&"it resolves no merge"));
+    };
+    let id = id.clone();
+    let accepted = context.handle.request(request).await?;
     let effect = finishing(&accepted.events, &id).or_else(|| {
         // An earlier request is still being checked.
         context.handle.read(|state| pending(state, &id))
