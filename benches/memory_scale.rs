@@ -150,7 +150,7 @@ fn key(number: usize) -> String {
 /// How often all the facts were written. Each value is the number of its version.
 async fn sum_of_versions(socket: &Path) -> Result<u64> {
     let mut stream = UnixStream::connect(socket).await?;
-    let (_, board) = request(&mut stream, "GET", "memory/facts", "").await?;
+    let (_, board) = request(&mut stream, "GET", "views/memory/facts", "").await?;
     let mut sum = 0;
     for fact in board.as_array().ok_or("the board is no list")? {
         let version = fact["version"].as_u64().ok_or("no version")?;
@@ -166,7 +166,7 @@ async fn sum_of_versions(socket: &Path) -> Result<u64> {
 /// Counts a fact up; how long each accepted write took, and how many were refused.
 async fn write_until(socket: PathBuf, number: usize, end: Instant) -> Result<(Vec<Duration>, u64)> {
     let mut stream = UnixStream::connect(socket).await?;
-    let path = format!("memory/facts/{}", key(number));
+    let path = format!("views/memory/facts/{}", key(number));
     let (status, fact) = request(&mut stream, "GET", &path, "").await?;
     let mut version = match status {
         200 => fact["version"].as_u64().ok_or("no version")?,

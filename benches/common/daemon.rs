@@ -126,7 +126,7 @@ impl Daemon {
             return false;
         };
         let request =
-            b"GET /api/v1/status HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+            b"GET /api/v1/views/status HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
         let mut answer = [0; 12];
         let asked = stream.write_all(request);
         asked.and_then(|()| stream.read_exact(&mut answer)).is_ok() && &answer == b"HTTP/1.1 200"

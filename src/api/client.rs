@@ -146,6 +146,11 @@ impl Client {
         &self.daemon
     }
 
+    /// Fetches a view. `path` starts after `/api/v1/views/`; values in it are [`encode`]d.
+    pub async fn view(&self, path: &str) -> Result<Value, ClientError> {
+        self.get(&format!("views/{path}")).await
+    }
+
     /// Sends a GET. `path` starts after `/api/v1/`; values in it are [`encode`]d.
     pub async fn get(&self, path: &str) -> Result<Value, ClientError> {
         self.ask(Method::GET, path, None, READ_LIMIT).await

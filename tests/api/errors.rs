@@ -24,18 +24,18 @@ async fn refusals_say_what_why_and_what_next() {
     let client = world.client().await;
     let mut refusals = Vec::new();
     for (method, path, body) in [
-        ("GET", "/api/v1/ideas/idea-009", ""),
-        ("GET", "/api/v1/ideas/NO", ""),
-        ("GET", "/api/v1/ideas/%ff", ""),
-        ("GET", "/api/v1/ideas?status=lost", ""),
-        ("GET", "/api/v1/ideas?state=done", ""),
-        ("GET", "/api/v1/agents/ed-009", ""),
-        ("GET", "/api/v1/agents/ed-009/logs", ""),
+        ("GET", "/api/v1/views/ideas/idea-009", ""),
+        ("GET", "/api/v1/views/ideas/NO", ""),
+        ("GET", "/api/v1/views/ideas/%ff", ""),
+        ("GET", "/api/v1/views/ideas?status=lost", ""),
+        ("GET", "/api/v1/views/ideas?state=done", ""),
+        ("GET", "/api/v1/views/agents/ed-009", ""),
+        ("GET", "/api/v1/views/agents/ed-009/logs", ""),
         ("GET", "/api/v1/events?kind=ideaAded", ""),
         ("GET", "/api/v1/events?since=99999", ""),
         ("GET", "/api/v1/nowhere", ""),
         ("GET", "/", ""),
-        ("DELETE", "/api/v1/ideas", ""),
+        ("DELETE", "/api/v1/views/ideas", ""),
         ("POST", COMMANDS, ""),
         ("POST", COMMANDS, "{"),
         ("POST", COMMANDS, "[]"),
@@ -99,19 +99,19 @@ async fn refusals_say_what_why_and_what_next() {
         ));
     }
     insta::assert_snapshot!(refusals.join("\n"), @r#"
-    GET /api/v1/ideas/idea-009
+    GET /api/v1/views/ideas/idea-009
       404 IDEA_UNKNOWN: there is no idea `idea-009`
-    GET /api/v1/ideas/NO
+    GET /api/v1/views/ideas/NO
       400 BAD_REQUEST: the path is invalid: `NO` is not a valid idea id: use 1 to 64 lower-case letters, digits and `-`, starting with a letter or digit
-    GET /api/v1/ideas/%ff
+    GET /api/v1/views/ideas/%ff
       400 BAD_REQUEST: the path is invalid: Invalid UTF-8 in `id`
-    GET /api/v1/ideas?status=lost
+    GET /api/v1/views/ideas?status=lost
       400 BAD_REQUEST: the query is invalid: status: unknown variant `lost`, expected one of `pending`, `active`, `merging`, `blocked`, `done`, `failed`, `timeout`, `cancelled`
-    GET /api/v1/ideas?state=done
+    GET /api/v1/views/ideas?state=done
       400 BAD_REQUEST: the query is invalid: state: unknown field `state`, expected `status` or `openFirst`
-    GET /api/v1/agents/ed-009
+    GET /api/v1/views/agents/ed-009
       404 AGENT_UNKNOWN: there is no agent `ed-009`
-    GET /api/v1/agents/ed-009/logs
+    GET /api/v1/views/agents/ed-009/logs
       404 AGENT_UNKNOWN: there is no agent `ed-009`
     GET /api/v1/events?kind=ideaAded
       400 BAD_REQUEST: `ideaAded` is not a kind of event
@@ -121,37 +121,37 @@ async fn refusals_say_what_why_and_what_next() {
       404 NOT_FOUND: there is nothing at `/api/v1/nowhere`
     GET /
       404 NOT_FOUND: there is nothing at `/`
-    DELETE /api/v1/ideas
-      405 METHOD_NOT_ALLOWED: `/api/v1/ideas` does not support DELETE
-    POST /api/v1/ideas
+    DELETE /api/v1/views/ideas
+      405 METHOD_NOT_ALLOWED: `/api/v1/views/ideas` does not support DELETE
+    POST /api/v1/views/ideas
       400 BAD_REQUEST: the body is invalid: missing field `content` at line 1 column 2
-    POST /api/v1/ideas {
+    POST /api/v1/views/ideas {
       400 BAD_REQUEST: the body is invalid: EOF while parsing an object at line 1 column 1
-    POST /api/v1/ideas {"text":"a","prio":1}
+    POST /api/v1/views/ideas {"text":"a","prio":1}
       400 BAD_REQUEST: the body is invalid: unknown field `prio`, expected one of `content`, `text`, `after`, `tags`, `priority`, `profile`, `review` at line 1 column 18
-    POST /api/v1/ideas {"text":" "}
+    POST /api/v1/views/ideas {"text":" "}
       422 TEXT_EMPTY: the text of the idea is empty
-    POST /api/v1/ideas {"text":"a","after":["A"]}
+    POST /api/v1/views/ideas {"text":"a","after":["A"]}
       400 BAD_REQUEST: the body is invalid: `A` is not a valid idea id: use 1 to 64 lower-case letters, digits and `-`, starting with a letter or digit at line 1 column 25
-    POST /api/v1/ideas {"text":"a","after":["idea-009"]}
+    POST /api/v1/views/ideas {"text":"a","after":["idea-009"]}
       404 IDEA_UNKNOWN: there is no idea `idea-009`
-    POST /api/v1/ideas {"text":"a","profile":"zed"}
+    POST /api/v1/views/ideas {"text":"a","profile":"zed"}
       422 PROFILE_UNKNOWN: there is no agent profile `zed` in the configuration
-    POST /api/v1/ideas/idea-009/retry
+    POST /api/v1/views/ideas/idea-009/retry
       404 IDEA_UNKNOWN: there is no idea `idea-009`
-    POST /api/v1/ideas/idea-009/retry {"force":true}
+    POST /api/v1/views/ideas/idea-009/retry {"force":true}
       400 BAD_REQUEST: the body is invalid: unknown field `force`, there are no fields at line 1 column 8
-    POST /api/v1/ideas/idea-009/retry []
+    POST /api/v1/views/ideas/idea-009/retry []
       400 BAD_REQUEST: the body must be a JSON object
-    POST /api/v1/agents/ed-009/stop
+    POST /api/v1/views/agents/ed-009/stop
       404 AGENT_UNKNOWN: there is no agent `ed-009`
-    POST /api/v1/agents/ed-009/say {"text":"a"}
+    POST /api/v1/views/agents/ed-009/say {"text":"a"}
       404 AGENT_UNKNOWN: there is no agent `ed-009`
-    POST /api/v1/merges/idea-009/retry
+    POST /api/v1/views/merges/idea-009/retry
       404 IDEA_UNKNOWN: there is no idea `idea-009`
-    POST /api/v1/merges/idea-009/resolve
+    POST /api/v1/views/merges/idea-009/resolve
       404 IDEA_UNKNOWN: there is no idea `idea-009`
-    POST /api/v1/merges/target {"choice":"guess"}
+    POST /api/v1/views/merges/target {"choice":"guess"}
       400 BAD_REQUEST: the body is invalid: unknown variant `guess`, expected one of `redo`, `ignore`, `cancel` at line 1 column 17
     "#);
     let cycle = {
@@ -210,7 +210,7 @@ fn no_body_and_no_path_makes_it_panic() {
     let world = runtime.block_on(World::new());
     let paths = prop_oneof![
         Just(COMMANDS.to_owned()),
-        Just("/api/v1/ideas".to_owned()),
+        Just("/api/v1/views/ideas".to_owned()),
         Just("/api/v1/clean".to_owned()),
         "/api/v1/(ideas|agents|merges)/[!-~]{0,30}",
         "/api/v1/events\\?[a-z=&%0-9]{0,20}",

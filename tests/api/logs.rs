@@ -229,10 +229,10 @@ async fn what_lies_in_the_place_of_how_a_run_was_started_is_not_followed() {
     let client = world.client().await;
     let logs = format!("agents/{agent}/logs");
     nix::unistd::mkfifo(&place, nix::sys::stat::Mode::S_IRWXU).unwrap();
-    assert!(client.get(&logs).await.is_err());
+    assert!(client.view(&logs).await.is_err());
     std::fs::remove_file(&place).unwrap();
     std::os::unix::fs::symlink("/etc/hostname", &place).unwrap();
-    assert!(client.get(&logs).await.is_err());
+    assert!(client.view(&logs).await.is_err());
     let stream = client.stream(&format!("{logs}?raw=true")).await.unwrap();
     assert_eq!(whole(stream).await, format!("==> {run} <==\nout\n"));
     world.end().await;

@@ -42,7 +42,7 @@ async fn a_fact_is_written_by_compare_and_swap_and_a_conflict_has_the_current_va
     let (status, written) = write(&world, "api.port", "9090", third).await;
     assert_eq!((status, &written["version"]), (200, &json!(2)));
     let client = world.client().await;
-    let fact = client.get("memory/facts/api.port").await.unwrap();
+    let fact = client.view("memory/facts/api.port").await.unwrap();
     assert_eq!(
         (&fact["value"], &fact["why"]),
         (&json!("9090"), &json!("moved"))
@@ -52,7 +52,7 @@ async fn a_fact_is_written_by_compare_and_swap_and_a_conflict_has_the_current_va
     let then = fact["history"][0].clone();
     let at = written["seq"].as_u64().unwrap() - 1;
     let path = format!("memory/facts/api.port?at={at}");
-    let before = client.get(&path).await.unwrap();
+    let before = client.view(&path).await.unwrap();
     assert_eq!(
         (&before["value"], &before["version"]),
         (&json!("8080"), &json!(1))
@@ -62,8 +62,8 @@ async fn a_fact_is_written_by_compare_and_swap_and_a_conflict_has_the_current_va
         "memory/facts/api.port?at={}",
         swarm::api::client::encode(time)
     );
-    assert_eq!(client.get(&path).await.unwrap()["version"], json!(1));
-    let unknown = client.get("memory/facts/api.prot").await.unwrap_err();
+    assert_eq!(client.view(&path).await.unwrap()["version"], json!(1));
+    let unknown = client.view("memory/facts/api.prot").await.unwrap_err();
     let swarm::api::ClientError::Api { suggestions, .. } = unknown else {
         panic!("{unknown:?}");
     };
@@ -87,7 +87,7 @@ async fn a_contradicted_fact_shows_both_sides_until_it_is_settled() {
         (&disputed["status"], &disputed["version"]),
         (&json!("contradicted"), &json!(2))
     );
-    let board = client.get("memory/facts").await.unwrap();
+    let board = client.view("memory/facts").await.unwrap();
     let keys = |board: &Value| -> Vec<String> {
         let board = board.as_array().unwrap().iter();
         board
@@ -99,14 +99,14 @@ async fn a_contradicted_fact_shows_both_sides_until_it_is_settled() {
     let pin = json!({"do": "pinFact", "key": "a.first", "on": true});
     client.post("commands", &pin).await.unwrap();
     assert_eq!(
-        keys(&client.get("memory/facts").await.unwrap()),
+        keys(&client.view("memory/facts").await.unwrap()),
         ["a.first", "b.second"]
     );
     let confirm = json!({"do": "confirmFact", "key": "b.second", "version": 1});
     let confirmed = client.post("commands", &confirm).await;
     assert_eq!(confirmed.unwrap()["status"], "active");
     write(&world, "a.first", "two", version(2)).await;
-    let settled = client.get("memory/facts/a.first").await.unwrap();
+    let settled = client.view("memory/facts/a.first").await.unwrap();
     assert_eq!(
         (&settled["status"], &settled["claims"]),
         (&json!("active"), &json!([]))
@@ -115,10 +115,10 @@ async fn a_contradicted_fact_shows_both_sides_until_it_is_settled() {
     let gone = client.post("commands", &retract).await;
     assert_eq!(gone.unwrap()["retracted"], json!(["b.second"]));
     assert_eq!(
-        keys(&client.get("memory/facts").await.unwrap()),
+        keys(&client.view("memory/facts").await.unwrap()),
         ["a.first"]
     );
-    let all = client.get("memory/facts?all=true").await.unwrap();
+    let all = client.view("memory/facts?all=true").await.unwrap();
     assert_eq!(
         (&all[1]["status"], &all[1]["retracted"]["why"]),
         (&json!("retracted"), &json!("no"))
@@ -156,7 +156,7 @@ async fn a_learning_says_what_it_did_and_what_is_similar() {
         mine["fact"], fact,
         "only its writer supported the old value"
     );
-    let found = client.get("memory/search?q=redis&limit=1").await.unwrap();
+    let found = client.view("memory/search?q=redis&limit=1").await.unwrap();
     assert_eq!(found["hits"].as_array().unwrap().len(), 1, "{found}");
     assert_eq!(found["leftOut"], 1);
     world.end().await;
@@ -182,7 +182,7 @@ async fn the_log_has_the_events_about_the_memory_by_range_agent_and_kind() {
     });
     world.facts(vec![shown]).await;
     let seqs = async |query: &str| -> Vec<u64> {
-        let log = client.get(&format!("memory/log{query}")).await.unwrap();
+        let log = client.view(&format!("memory/log{query}")).await.unwrap();
         let log = log.as_array().unwrap().iter();
         log.map(|event| event["seq"].as_u64().unwrap()).collect()
     };
@@ -195,11 +195,11 @@ async fn the_log_has_the_events_about_the_memory_by_range_agent_and_kind() {
     assert_eq!(seqs(&range).await, all[1..3]);
     let last = u64::MAX;
     assert_eq!(seqs(&format!("?since={last}")).await, Vec::<u64>::new());
-    let log = client.get("memory/log?limit=1").await.unwrap();
+    let log = client.view("memory/log?limit=1").await.unwrap();
     let time = swarm::api::client::encode(log[0]["ts"].as_str().unwrap());
     assert_eq!(seqs(&format!("?since={time}")).await, all[1..]);
     assert_eq!(seqs(&format!("?until={time}")).await, all[..1]);
-    let shown = client.get(&format!("memory/shown/{agent}")).await.unwrap();
+    let shown = client.view(&format!("memory/shown/{agent}")).await.unwrap();
     let item = json!({"ref": "a.b", "version": 2, "text": "3", "currentVersion": 3});
     assert_eq!(shown["items"], json!([item]));
     world.end().await;
@@ -212,7 +212,7 @@ async fn the_measures_count_the_log_now_and_then_and_the_refused_writes_since_th
     let client = world.client().await;
     let learn = json!({"do": "learn", "content": "[a.b] the first"});
     client.post("commands", &learn).await.unwrap();
-    let first = client.get("memory/stats").await.unwrap();
+    let first = client.view("memory/stats").await.unwrap();
     assert_eq!(first["duplication"]["mentions"], 1);
     assert_eq!(first["facts"]["facts"], 1);
     assert_eq!(first["latency"]["seen"], 0);
@@ -241,7 +241,7 @@ async fn the_measures_count_the_log_now_and_then_and_the_refused_writes_since_th
         },
     };
     world.facts(vec![shown.into(), read.into()]).await;
-    let stats = client.get("memory/stats").await.unwrap();
+    let stats = client.view("memory/stats").await.unwrap();
     assert_eq!(stats["latency"]["seen"], 1);
     let used = json!({"shown": 1, "used": 1, "rate": 1.0, "boardReads": 1, "logReads": 2});
     assert_eq!(stats["use"], used);
@@ -253,7 +253,7 @@ async fn the_measures_count_the_log_now_and_then_and_the_refused_writes_since_th
         (&json!(1), &json!(1))
     );
     let then = format!("memory/stats?at={}", first["seq"]);
-    let then = client.get(&then).await.unwrap();
+    let then = client.view(&then).await.unwrap();
     assert_eq!(then["sinceStart"], Value::Null);
     for measure in ["duplication", "latency", "lift", "use", "facts", "at"] {
         assert_eq!(then[measure], first[measure], "{measure}");
@@ -285,7 +285,7 @@ async fn notes_are_written_listed_and_dropped() {
         &json!({"do": "putNote", "key": "other", "content": "x"}),
     )
     .await;
-    let note = client.get("scratch/tasks/auth.md").await.unwrap();
+    let note = client.view("scratch/tasks/auth.md").await.unwrap();
     assert_eq!(
         (&note["content"], &note["title"]),
         (&json!("another"), &json!("Plan"))
@@ -294,7 +294,7 @@ async fn notes_are_written_listed_and_dropped() {
     // printf another | sha256sum
     let hash = note["sha256"].as_str().unwrap();
     assert!(hash.starts_with("ae448ac86c4e8e4d"), "{hash}");
-    let list = client.get("scratch?prefix=tasks/").await.unwrap();
+    let list = client.view("scratch?prefix=tasks/").await.unwrap();
     assert_eq!(list.as_array().unwrap().len(), 1);
     assert!(list[0].get("content").is_none(), "{list}");
     let stale = json!({"do": "putNote", "key": "tasks/auth.md",
@@ -302,7 +302,7 @@ async fn notes_are_written_listed_and_dropped() {
     assert_eq!(refused(client.post("commands", &stale).await).0, 409);
     let drop = json!({"do": "putNote", "key": "tasks/auth.md"});
     client.post("commands", &drop).await.unwrap();
-    assert_eq!(refused(client.get("scratch/tasks/auth.md").await).0, 404);
+    assert_eq!(refused(client.view("scratch/tasks/auth.md").await).0, 404);
     world.end().await;
 }
 
@@ -337,10 +337,10 @@ async fn answers_about_the_memory_have_the_fields_that_are_described() {
         ("scratch/n", "/scratch/{key}"),
         ("learnings", "/learnings"),
     ] {
-        let operation = &description["paths"][format!("/api/v1{route}")]["get"];
+        let operation = &description["paths"][format!("/api/v1/views{route}")]["get"];
         let content = &operation["responses"]["200"]["content"]["application/json"];
         assert!(content.is_object(), "{route} is not described: {operation}");
-        let answer = client.get(path).await.unwrap();
+        let answer = client.view(path).await.unwrap();
         described.check(&content["schema"], &answer, path);
     }
     for (name, answer) in [
@@ -373,7 +373,7 @@ async fn keys_queries_and_bodies_that_make_no_sense_are_refused() {
         ("scratch/tasks/auth.md", 404, "NOTE_UNKNOWN"),
         ("scratch/Tasks", 422, "KEY_INVALID"),
     ] {
-        let (found, name, message) = refused(client.get(path).await);
+        let (found, name, message) = refused(client.view(path).await);
         assert_eq!((found, name.as_str()), (status, code), "{path}: {message}");
     }
     for what in [json!({}), json!({"learning": "learning-001", "fact": "a"})] {
@@ -415,7 +415,7 @@ async fn an_agent_writes_by_version_and_the_same_operation_acts_once() {
     let (status, _) = send(&by_agent, first).await;
     assert_eq!(status, 200);
     let client = world.client().await;
-    let by = client.get(fact).await.unwrap()["by"].clone();
+    let by = client.view(fact).await.unwrap()["by"].clone();
     assert_eq!((&by["kind"], &by["id"]), (&json!("agent"), &json!(agent)));
     let pin = json!({"do": "pinFact", "key": "a.b", "on": true});
     let pin = send(&by_agent, pin).await;
@@ -427,7 +427,7 @@ async fn an_agent_writes_by_version_and_the_same_operation_acts_once() {
     let (first, again) = (send(once, second.clone()).await, send(once, second).await);
     assert_eq!((first.0, again.0), (200, 200), "{again:?}");
     assert_eq!(first.1["version"], again.1["version"]);
-    let written = client.get("memory/log?kind=factWritten").await.unwrap();
+    let written = client.view("memory/log?kind=factWritten").await.unwrap();
     assert_eq!(written.as_array().unwrap().len(), 2);
     world.end().await;
 }

@@ -218,9 +218,9 @@ async fn a_return_needs_a_comment_and_happens_once() {
 async fn a_diff_is_of_work_in_the_merge_queue() {
     let world = finished(true, vec![]).await;
     let client = world.client().await;
-    let (status, code, _) = refused(client.get("merges/idea-001/diff").await);
+    let (status, code, _) = refused(client.view("merges/idea-001/diff").await);
     assert_eq!((status, code.as_str()), (500, "DIFF"));
-    let (status, code, _) = refused(client.get("merges/idea-009/diff").await);
+    let (status, code, _) = refused(client.view("merges/idea-009/diff").await);
     assert_eq!((status, code.as_str()), (404, "IDEA_UNKNOWN"));
     let diff = swarm::view::MergeDiff {
         idea_id: first(),
@@ -236,7 +236,7 @@ async fn a_diff_is_of_work_in_the_merge_queue() {
         truncated: false,
     };
     *world.levers.merge_diff.lock().unwrap() = Some(diff);
-    let answer = client.get("merges/idea-001/diff").await.unwrap();
+    let answer = client.view("merges/idea-001/diff").await.unwrap();
     assert_eq!(
         (&answer["diff"], &answer["held"]),
         (&json!("x"), &json!(true))

@@ -141,7 +141,7 @@ async fn another_host_is_misdirected_even_with_the_session() {
         format!("host: 127.0.0.1:{}", port ^ 1),
         format!("host: 127.0.0.1:{port}.example"),
     ] {
-        for path in [path.as_str(), "/api/v1/status", "/metrics"] {
+        for path in [path.as_str(), "/api/v1/views/status", "/metrics"] {
             let headers = [host.as_str(), &desk.cookie, &desk.token()];
             let answer = desk.ask("GET", path, &headers, "").await;
             assert_eq!(answer.status, 421, "{host} {path}");
@@ -225,10 +225,10 @@ async fn the_api_takes_its_token_and_never_the_cookie() {
     let desk = Desk::new().await;
     let wrong = format!("authorization: Bearer {}", "0".repeat(64));
     for path in [
-        "/api/v1/status",
+        "/api/v1/views/status",
         "/api/v1/healthz",
-        "/api/v1/state",
-        "/api/v1/snapshot/diff?from=1",
+        "/api/v1/views/state",
+        "/api/v1/views/snapshot/diff?from=1",
         "/metrics",
     ] {
         for credentials in [
@@ -311,7 +311,10 @@ async fn every_answer_forbids_frames_foreign_code_and_caches() {
         (403, desk.post("do/pause", &[]).await),
         (421, desk.ask("GET", "/", &[&evil], "").await),
         (404, desk.ask("GET", "/", &[&host], "").await),
-        (401, desk.ask("GET", "/api/v1/status", &[&host], "").await),
+        (
+            401,
+            desk.ask("GET", "/api/v1/views/status", &[&host], "").await,
+        ),
     ];
     for (index, (status, answer)) in answers.iter().enumerate() {
         assert_eq!(answer.status, *status, "{index}");

@@ -59,7 +59,7 @@ fn write(world: &World) -> Paths {
 async fn records_are_listed_and_served_as_they_are_described() {
     let world = World::new().await;
     let client = world.client().await;
-    assert_eq!(client.get("provenance").await.unwrap(), json!([]));
+    assert_eq!(client.view("provenance").await.unwrap(), json!([]));
     write(&world);
     let run = record().run;
     let idea = record().workflow_id;
@@ -70,14 +70,14 @@ async fn records_are_listed_and_served_as_they_are_described() {
         (&format!("provenance/{run}"), "/provenance/{id}"),
         (&format!("provenance/{idea}"), "/provenance/{id}"),
     ] {
-        let operation = &description["paths"][format!("/api/v1{route}")]["get"];
+        let operation = &description["paths"][format!("/api/v1/views{route}")]["get"];
         let content = &operation["responses"]["200"]["content"]["application/json"];
-        let answer = client.get(path).await.unwrap();
+        let answer = client.view(path).await.unwrap();
         described.check(&content["schema"], &answer, path);
     }
-    let served = client.get(&format!("provenance/{run}")).await.unwrap();
+    let served = client.view(&format!("provenance/{run}")).await.unwrap();
     assert_eq!(served, serde_json::to_value(record()).unwrap());
-    let none = client.get("provenance?match=exact_match").await.unwrap();
+    let none = client.view("provenance?match=exact_match").await.unwrap();
     assert_eq!(none, json!([]));
     world.end().await;
 }
@@ -90,14 +90,14 @@ async fn what_is_damaged_missing_or_unknown_is_refused() {
     let run = record().run;
     let one = format!("provenance/{run}");
     fs::write(paths.record(&run.parse().unwrap()), "{}").unwrap();
-    let (status, code, message) = refused(client.get(&one).await);
+    let (status, code, message) = refused(client.view(&one).await);
     assert_eq!(
         (status, code.as_str()),
         (409, "RECORD_DAMAGED"),
         "{message}"
     );
     fs::remove_file(paths.record(&run.parse().unwrap())).unwrap();
-    let (status, code, message) = refused(client.get(&one).await);
+    let (status, code, message) = refused(client.view(&one).await);
     assert_eq!(
         (status, code.as_str()),
         (409, "RECORD_MISSING"),
@@ -109,7 +109,7 @@ async fn what_is_damaged_missing_or_unknown_is_refused() {
         ("provenance?since=soon", 400, "BAD_REQUEST"),
         ("provenance?agent=..", 400, "BAD_REQUEST"),
     ] {
-        let (found, name, message) = refused(client.get(path).await);
+        let (found, name, message) = refused(client.view(path).await);
         assert_eq!((found, name.as_str()), (status, code), "{path}: {message}");
     }
     world.end().await;

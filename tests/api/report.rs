@@ -70,7 +70,7 @@ async fn it_has_exactly_the_fields_that_are_described() {
     world.facts(vec![stuck, held, run_ended(&run)]).await;
     let description = client.get("openapi.json").await.unwrap();
     let described = Described::of(&description);
-    let answer = client.get("report").await.unwrap();
+    let answer = client.view("report").await.unwrap();
     let schema = json!({"$ref": "#/Report"});
     described.check(&schema, &answer, "report");
     assert_eq!(answer["stuck"][0]["message"], "no commit");
@@ -90,13 +90,13 @@ async fn it_has_exactly_the_fields_that_are_described() {
         keep_worktree: false,
     });
     world.facts(vec![ended]).await;
-    let answer = client.get("report").await.unwrap();
+    let answer = client.view("report").await.unwrap();
     described.check(&schema, &answer, "report");
     assert_eq!(answer["failed"][0]["id"], idea.as_str());
     assert_eq!(answer["failed"][0]["why"], "it broke");
     assert_eq!(answer["failed"][0]["used"]["usd"], 0.25);
     let later = since.plus_millis(86_400_000);
-    let answer = client.get(&format!("report?since={later}")).await.unwrap();
+    let answer = client.view(&format!("report?since={later}")).await.unwrap();
     described.check(&schema, &answer, "report");
     assert_eq!(answer["since"], later.to_string());
     assert_eq!(answer["failed"], json!([]));
@@ -115,7 +115,7 @@ async fn what_is_no_time_is_refused() {
         "from=2026-01-31T22:00:00.000Z",
     ] {
         let (status, refusal) = world
-            .raw("GET", &format!("/api/v1/report?{query}"), b"")
+            .raw("GET", &format!("/api/v1/views/report?{query}"), b"")
             .await;
         assert_eq!(status, 400, "{query}: {refusal}");
         assert_eq!(refusal["error"]["code"], "BAD_REQUEST", "{query}");

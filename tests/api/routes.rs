@@ -24,11 +24,11 @@ async fn ideas_are_added_shown_changed_and_cancelled() {
     let second = json!({"do": "addIdea", "content": "two", "after": ["idea-001"], "tags": ["critical"], "priority": 3,
         "profile": "ed"});
     client.post("commands", &second).await.unwrap();
-    let list = client.get("ideas").await.unwrap();
+    let list = client.view("ideas").await.unwrap();
     assert_eq!(list[1]["content"], "two");
     assert_eq!(list[1]["after"], json!(["idea-001"]));
     assert_eq!(list[1]["profile"], "ed");
-    let detail = client.get("ideas/idea-001").await.unwrap();
+    let detail = client.view("ideas/idea-001").await.unwrap();
     assert_eq!(detail["dependents"], json!(["idea-002"]));
     let edit =
         json!({"do": "editIdea", "id": "idea-002", "edit": {"content": "two!", "after": []}});
@@ -36,12 +36,12 @@ async fn ideas_are_added_shown_changed_and_cancelled() {
     assert!(edited["seq"].as_u64().unwrap() > seq);
     let cancel = json!({"do": "cancelIdea", "id": "idea-002"});
     client.post("commands", &cancel).await.unwrap();
-    let list = client.get("ideas?status=cancelled").await.unwrap();
+    let list = client.view("ideas?status=cancelled").await.unwrap();
     assert_eq!(list.as_array().unwrap().len(), 1);
     assert_eq!(list[0]["content"], "two!");
     let retry = json!({"do": "retryIdea", "id": "idea-002"});
     client.post("commands", &retry).await.unwrap();
-    let pending = client.get("ideas?status=pending").await.unwrap();
+    let pending = client.view("ideas?status=pending").await.unwrap();
     assert_eq!(pending.as_array().unwrap().len(), 2);
     world.end().await;
 }
@@ -51,17 +51,17 @@ async fn agents_are_listed_told_and_stopped() {
     let world = World::new().await;
     let (agent, run) = working_agent(&world).await;
     let client = world.client().await;
-    let list = client.get("agents").await.unwrap();
+    let list = client.view("agents").await.unwrap();
     assert_eq!(list[0]["id"], *agent);
-    let shown = client.get(&format!("agents/{agent}")).await.unwrap();
+    let shown = client.view(&format!("agents/{agent}")).await.unwrap();
     assert_eq!(shown["runs"], json!([run]));
     let say = json!({"do": "sayToAgent", "id": agent, "text": "mind the tests"});
     client.post("commands", &say).await.unwrap();
-    let shown = client.get(&format!("agents/{agent}")).await.unwrap();
+    let shown = client.view(&format!("agents/{agent}")).await.unwrap();
     assert_eq!(shown["messages"], json!(["mind the tests"]));
     let stop = json!({"do": "stopAgent", "id": agent});
     client.post("commands", &stop).await.unwrap();
-    let shown = client.get(&format!("agents/{agent}")).await.unwrap();
+    let shown = client.view(&format!("agents/{agent}")).await.unwrap();
     assert_eq!(shown["phase"], "stopping");
     world.end().await;
 }
@@ -72,14 +72,14 @@ async fn the_swarm_is_paused_resumed_and_ended() {
     let client = world.client().await;
     let pause = json!({"do": "pause", "reason": "lunch"});
     client.post("commands", &pause).await.unwrap();
-    let status = client.get("status").await.unwrap();
+    let status = client.view("status").await.unwrap();
     assert_eq!(status["pauseReason"], "lunch");
     assert_eq!(status["pid"], 4242);
     let resume = json!({"do": "resume"});
     client.post("commands", &resume).await.unwrap();
     assert!(
         client
-            .get("status")
+            .view("status")
             .await
             .unwrap()
             .get("pauseReason")
@@ -98,7 +98,7 @@ async fn an_end_is_asked_for_gracefully_or_at_once() {
         let world = World::new().await;
         let client = world.client().await;
         client.post("commands", &body).await.unwrap();
-        let status = client.get("status").await.unwrap();
+        let status = client.view("status").await.unwrap();
         assert!(["draining", "stopped"].contains(&status["phase"].as_str().unwrap()));
         world.end().await;
     }
@@ -146,7 +146,7 @@ async fn what_agents_found_out_is_listed_with_everyone_who_found_it() {
     let world = World::new().await;
     let (agent, _) = working_agent(&world).await;
     let client = world.client().await;
-    assert_eq!(client.get("learnings").await.unwrap(), json!([]));
+    assert_eq!(client.view("learnings").await.unwrap(), json!([]));
     let learned = |id: &str, agent: &str, global| {
         Event::Learned(Learned {
             id: id.into(),
@@ -165,7 +165,7 @@ async fn what_agents_found_out_is_listed_with_everyone_who_found_it() {
         learned("learning-002", &agent, false),
     ];
     world.facts(facts).await;
-    let list = client.get("learnings").await.unwrap();
+    let list = client.view("learnings").await.unwrap();
     let list = list.as_array().unwrap();
     assert_eq!(list.len(), 2);
     assert_eq!(
@@ -318,6 +318,9 @@ async fn answers_have_exactly_the_fields_that_are_described() {
     world.facts(vec![learned]).await;
     let description = client.get("openapi.json").await.unwrap();
     let described = Described::of(&description);
+    let others = [("events", "/events"), ("healthz", "/healthz")];
+    let others = others.map(|(real, path)| (real.to_owned(), path.to_owned()));
+    let mut views = Vec::from(others);
     for (real, path) in [
         ("status".to_owned(), "/status"),
         ("ideas".to_owned(), "/ideas"),
@@ -327,14 +330,16 @@ async fn answers_have_exactly_the_fields_that_are_described() {
         ("report".to_owned(), "/report"),
         (format!("agents/{agent}"), "/agents/{id}"),
         (format!("agents/{agent}/state"), "/agents/{id}/state"),
-        ("events".to_owned(), "/events"),
-        ("healthz".to_owned(), "/healthz"),
     ] {
+        let (real, path) = (format!("views/{real}"), format!("/views{path}"));
+        views.push((real, path));
+    }
+    for (real, path) in views {
         let operation = &description["paths"][format!("/api/v1{path}")]["get"];
         let content = &operation["responses"]["200"]["content"]["application/json"];
         assert!(content.is_object(), "{path} is not described: {operation}");
         let answer = client.get(&real).await.unwrap();
-        described.check(&content["schema"], &answer, path);
+        described.check(&content["schema"], &answer, &path);
     }
     let (_, refusal) = world.raw("GET", "/nowhere", b"").await;
     described.check(&json!({"$ref": "#/ErrorBody"}), &refusal, "error");
@@ -371,7 +376,7 @@ async fn merges_and_ended_agents_have_the_fields_that_are_described() {
     let client = world.client().await;
     let description = client.get("openapi.json").await.unwrap();
     let described = Described::of(&description);
-    let merges = client.get("merges").await.unwrap();
+    let merges = client.view("merges").await.unwrap();
     assert_eq!(merges[0]["files"], json!(["f"]));
     described.check(&json!({"items": {"$ref": "#/Merge"}}), &merges, "merges");
     let failed = RunEnd::new(RunEndKind::Exited { code: 1 });
@@ -380,10 +385,10 @@ async fn merges_and_ended_agents_have_the_fields_that_are_described() {
             if *this == run)
     };
     world.end_effect(fits, Ok(failed.into())).await;
-    let status = client.get("status").await.unwrap();
+    let status = client.view("status").await.unwrap();
     assert!(!status["needsYou"].as_array().unwrap().is_empty());
     described.check(&json!({"$ref": "#/Status"}), &status, "status");
-    let shown = client.get(&format!("agents/{agent}")).await.unwrap();
+    let shown = client.view(&format!("agents/{agent}")).await.unwrap();
     assert_eq!(shown["end"], "failed");
     described.check(&json!({"$ref": "#/Agent"}), &shown, "agent");
     world.end().await;
@@ -405,38 +410,38 @@ async fn the_description_names_every_route_and_every_word() {
     }
     found.sort();
     insta::assert_snapshot!(found.join("\n"), @r#"
-    get agents
-    get agents/{id}
     get agents/{id}/logs
-    get agents/{id}/state
-    get checkpoints
-    get checkpoints/{name}
-    get checkpoints/{name}/preview
     get events
     get healthz
-    get hooks
-    get ideas
-    get ideas/{id}
-    get learnings
-    get memory/facts
-    get memory/facts/{key}
-    get memory/log
-    get memory/news
-    get memory/search
-    get memory/shown/{agent}
-    get memory/stats
-    get merges
-    get merges/{idea}/diff
-    get provenance
-    get provenance/{id}
-    get provenance/{id}/replay
-    get report
-    get scratch
-    get scratch/{key}
-    get snapshot/diff
-    get state
-    get status
-    get undo
+    get views/agents
+    get views/agents/{id}
+    get views/agents/{id}/state
+    get views/checkpoints
+    get views/checkpoints/{name}
+    get views/checkpoints/{name}/preview
+    get views/hooks
+    get views/ideas
+    get views/ideas/{id}
+    get views/learnings
+    get views/memory/facts
+    get views/memory/facts/{key}
+    get views/memory/log
+    get views/memory/news
+    get views/memory/search
+    get views/memory/shown/{agent}
+    get views/memory/stats
+    get views/merges
+    get views/merges/{idea}/diff
+    get views/provenance
+    get views/provenance/{id}
+    get views/provenance/{id}/replay
+    get views/report
+    get views/scratch
+    get views/scratch/{key}
+    get views/snapshot/diff
+    get views/state
+    get views/status
+    get views/undo
     post agents/import
     post clean
     post commands

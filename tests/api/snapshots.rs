@@ -33,19 +33,19 @@ async fn an_earlier_state_is_that_of_a_replay() {
     let (first, last) = story(&world).await;
     for seq in [0, 1, first, last] {
         let replayed = world.log.state_at(Upto::Seq(seq)).unwrap();
-        let shown = client.get(&format!("state?at={seq}")).await.unwrap();
+        let shown = client.view(&format!("state?at={seq}")).await.unwrap();
         assert_eq!(shown, serde_json::to_value(&replayed).unwrap(), "at {seq}");
     }
     let then = world.log.state_at(Upto::Seq(first)).unwrap();
     let time = then.swarm.last_event_at;
-    let by_time = client.get(&format!("state?at={time}")).await.unwrap();
+    let by_time = client.view(&format!("state?at={time}")).await.unwrap();
     let replayed = world.log.state_at(Upto::Time(time)).unwrap();
     assert_eq!(by_time, serde_json::to_value(replayed).unwrap());
-    let now = client.get("state").await.unwrap();
+    let now = client.view("state").await.unwrap();
     assert_eq!(now["ideas"].as_object().unwrap().len(), 2);
     assert_eq!(now["seq"], json!(last));
     // Long before the first event.
-    let age = client.get("state?at=9000d").await.unwrap();
+    let age = client.view("state?at=9000d").await.unwrap();
     assert_eq!(age["seq"], json!(0));
     world.end().await;
 }
@@ -61,7 +61,7 @@ async fn two_states_are_compared_as_described() {
         serde_json::to_value(Comparison::of(&earlier, &later, only)).unwrap()
     };
     let diff = format!("snapshot/diff?from={first}");
-    let found = client.get(&diff).await.unwrap();
+    let found = client.view(&diff).await.unwrap();
     assert_eq!(found, compared(None));
     assert_eq!(found["from"]["seq"], json!(first));
     let ideas = &found["sections"]["ideas"];
@@ -69,12 +69,14 @@ async fn two_states_are_compared_as_described() {
     let status = json!({"from": "pending", "to": "cancelled"});
     assert_eq!(ideas["changed"]["idea-001"]["status"], status);
     let description = client.get("openapi.json").await.unwrap();
-    let operation = &description["paths"]["/api/v1/snapshot/diff"]["get"];
+    let operation = &description["paths"]["/api/v1/views/snapshot/diff"]["get"];
     let content = &operation["responses"]["200"]["content"]["application/json"];
     Described::of(&description).check(&content["schema"], &found, "diff");
-    let one = client.get(&format!("{diff}&to={last}&section=ideas")).await;
+    let one = client
+        .view(&format!("{diff}&to={last}&section=ideas"))
+        .await;
     assert_eq!(one.unwrap(), compared(Some(Section::Ideas)));
-    let none = client.get(&format!("{diff}&to={first}")).await.unwrap();
+    let none = client.view(&format!("{diff}&to={first}")).await.unwrap();
     assert_eq!(
         (&none["same"], &none["sections"]),
         (&json!(true), &json!({}))
@@ -97,9 +99,9 @@ async fn a_checkpoint_names_the_state_that_it_holds() {
     .unwrap();
     world.facts(vec![Event::CheckpointMade(made)]).await;
     let path = format!("snapshot/diff?from=checkpoint:before-two&to={last}");
-    let found = client.get(&path).await.unwrap();
+    let found = client.view(&path).await.unwrap();
     assert_eq!(found["from"]["seq"], json!(first));
-    let unknown = client.get("snapshot/diff?from=checkpoint:nowhere").await;
+    let unknown = client.view("snapshot/diff?from=checkpoint:nowhere").await;
     let (status, code, _) = refused(unknown);
     assert_eq!((status, code.as_str()), (404, "CHECKPOINT_UNKNOWN"));
     world.end().await;

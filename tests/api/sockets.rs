@@ -19,7 +19,7 @@ async fn a_state_directory_whose_path_is_too_long_for_a_socket_works() {
     assert!(!world.socket.starts_with(&world.state_dir));
     let elsewhere = world.socket.parent().unwrap().to_owned();
     let client = world.client().await;
-    assert_eq!(client.get("status").await.unwrap()["pid"], 4242);
+    assert_eq!(client.view("status").await.unwrap()["pid"], 4242);
     world.end().await;
     assert!(!elsewhere.exists());
 }
@@ -27,7 +27,7 @@ async fn a_state_directory_whose_path_is_too_long_for_a_socket_works() {
 /// Who gets no answer cannot know whether it took effect.
 #[tokio::test]
 async fn who_comes_while_the_daemon_ends_is_answered() {
-    let request = b"GET /api/v1/status HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    let request = b"GET /api/v1/views/status HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
     for is_accepted in [false, true] {
         let world = World::new().await;
         // There is one thread: nothing is accepted until something is awaited.
@@ -35,7 +35,7 @@ async fn who_comes_while_the_daemon_ends_is_answered() {
         stream.set_nonblocking(true).unwrap();
         let mut stream = UnixStream::from_std(stream).unwrap();
         if is_accepted {
-            world.client().await.get("status").await.unwrap();
+            world.client().await.view("status").await.unwrap();
         }
         world.stop.send_replace(true);
         stream.write_all(request).await.unwrap();
@@ -69,7 +69,7 @@ async fn what_a_dead_daemon_left_is_no_daemon() {
         matches!(asked, ClientError::NoDaemon | ClientError::Io(_)),
         "{asked:?}"
     );
-    let asked = client.get("status").await.unwrap_err();
+    let asked = client.view("status").await.unwrap_err();
     assert!(matches!(asked, ClientError::NoDaemon), "{asked:?}");
     DaemonFile::remove(&state_dir).unwrap();
     let none = Client::connect(&state_dir).await.unwrap_err();
@@ -103,7 +103,7 @@ async fn a_client_that_says_half_a_request_keeps_nobody_waiting() {
     .unwrap();
     let mut silent = UnixStream::connect(&world.socket).await.unwrap();
     let client = world.client().await;
-    client.get("status").await.unwrap();
+    client.view("status").await.unwrap();
     // Even so the end comes in bounded time.
     let ended = tokio::time::timeout(Duration::from_secs(20), world.end());
     ended.await.unwrap();
@@ -130,7 +130,7 @@ async fn what_is_not_http_is_answered_as_such() {
 async fn a_client_refuses_a_path_that_is_none() {
     let world = World::new().await;
     let client = world.client().await;
-    let error = client.get("ideas?status=a b").await.unwrap_err();
+    let error = client.view("ideas?status=a b").await.unwrap_err();
     assert!(matches!(error, ClientError::Io(_)), "{error:?}");
     let encoded = swarm::api::client::encode("a b&c=ü/");
     assert_eq!(encoded, "a%20b%26c%3D%C3%BC%2F");
@@ -222,7 +222,7 @@ async fn a_question_whose_answer_is_lost_is_asked_again() {
         read_request(&mut stream).await;
         stream.write_all(ANSWER).await.unwrap();
     };
-    let (answer, ()) = tokio::join!(client.get("status"), daemon);
+    let (answer, ()) = tokio::join!(client.view("status"), daemon);
     assert_eq!(answer.unwrap(), json!({}));
 }
 

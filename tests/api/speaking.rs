@@ -161,7 +161,7 @@ async fn every_change_but_those_for_agents_is_refused_to_agents_and_checks() {
         }
     }
     assert_eq!(world.handle.read(|state| state.seq), before);
-    let (status, _) = world.raw("GET", "/api/v1/status", b"").await;
+    let (status, _) = world.raw("GET", "/api/v1/views/status", b"").await;
     assert_eq!(status, 200);
     world.end().await;
 }

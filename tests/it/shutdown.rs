@@ -548,7 +548,7 @@ fn a_client_that_hangs_holds_up_no_end() {
     let daemon = sandbox.start();
     let socket = sandbox.private("swarm.sock");
     let clients: Vec<UnixStream> = [
-        "GET /api/v1/status HTTP/1.1\r\nHost: x",
+        "GET /api/v1/views/status HTTP/1.1\r\nHost: x",
         "",
         "GET /api/v1/events HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n",
     ]

@@ -24,7 +24,7 @@ use crate::view::{self, AgentView};
 type Context = State<Arc<ApiContext>>;
 
 /// List all agents, including ended ones, oldest first.
-#[utoipa::path(get, path = "/agents", tag = "agents",
+#[utoipa::path(get, path = "/views/agents", tag = "agents",
     responses((status = 200, body = Vec<view::AgentView>)))]
 pub(super) async fn list(State(context): Context) -> Json<Vec<AgentView>> {
     Json(context.handle.read(view::agents))
@@ -32,7 +32,7 @@ pub(super) async fn list(State(context): Context) -> Json<Vec<AgentView>> {
 
 /// Show one agent, running or ended.
 #[utoipa::path(
-    get, path = "/agents/{id}", tag = "agents", params(("id" = String, Path, description = "The \
+    get, path = "/views/agents/{id}", tag = "agents", params(("id" = String, Path, description = "The \
         agent")),
     responses((status = 200, body = view::AgentView),
         (status = "default", description = "Refused", body = ErrorBody)),
@@ -48,7 +48,7 @@ pub(super) async fn show(
 
 /// The state of one agent on its own: its messages and what it was told, running or ended.
 #[utoipa::path(
-    get, path = "/agents/{id}/state", tag = "agents", params(("id" = String, Path,
+    get, path = "/views/agents/{id}/state", tag = "agents", params(("id" = String, Path,
         description = "The agent")),
     responses((status = 200, body = view::agent_state::AgentState),
         (status = "default", description = "Refused", body = ErrorBody)),

@@ -18,7 +18,7 @@ use crate::domain::ids::CheckpointName;
 type Context = State<Arc<ApiContext>>;
 
 /// List all checkpoints, oldest first, without their states.
-#[utoipa::path(get, path = "/checkpoints", tag = "checkpoints",
+#[utoipa::path(get, path = "/views/checkpoints", tag = "checkpoints",
     responses((status = 200, body = Vec<schema::Checkpoint>)))]
 pub(super) async fn list(State(context): Context) -> Result<Json<Vec<Value>>, ApiError> {
     context
@@ -31,7 +31,7 @@ pub(super) async fn list(State(context): Context) -> Result<Json<Vec<Value>>, Ap
 
 /// Show one checkpoint.
 #[utoipa::path(
-    get, path = "/checkpoints/{name}", tag = "checkpoints",
+    get, path = "/views/checkpoints/{name}", tag = "checkpoints",
         params(("name" = String, Path, description = "The checkpoint's name")),
     responses((status = 200, body = schema::Checkpoint),
         (status = "default", description = "Refused or failed", body = ErrorBody)),
@@ -62,7 +62,7 @@ fn known(context: &ApiContext, name: &CheckpointName) -> Result<(), ApiError> {
 
 /// Show what a rollback would change.
 #[utoipa::path(
-    get, path = "/checkpoints/{name}/preview", tag = "checkpoints",
+    get, path = "/views/checkpoints/{name}/preview", tag = "checkpoints",
         params(("name" = String, Path, description = "The checkpoint's name")),
     responses((status = 200, body = schema::RollbackPreview),
         (status = "default", description = "Refused or failed", body = ErrorBody)),

@@ -14,7 +14,7 @@ type Context = State<Arc<ApiContext>>;
 
 /// List the hooks, whether each may run, and how its last call ended.
 #[utoipa::path(
-    get, path = "/hooks", tag = "hooks",
+    get, path = "/views/hooks", tag = "hooks",
     responses((status = 200, body = Vec<schema::Hook>),
         (status = "default", description = "Refused or failed", body = ErrorBody)),
 )]

@@ -17,7 +17,7 @@ type Context = State<Arc<ApiContext>>;
 
 /// List the ideas, oldest first unless `openFirst` is set.
 #[utoipa::path(
-    get, path = "/ideas", tag = "ideas", params(IdeaFilter),
+    get, path = "/views/ideas", tag = "ideas", params(IdeaFilter),
     responses((status = 200, body = Vec<view::IdeaView>),
         (status = "default", description = "Refused", body = ErrorBody)),
 )]
@@ -34,7 +34,7 @@ pub(super) async fn list(
 
 /// Show one idea with its history.
 #[utoipa::path(
-    get, path = "/ideas/{id}", tag = "ideas", params(("id" = String, Path, description = "The \
+    get, path = "/views/ideas/{id}", tag = "ideas", params(("id" = String, Path, description = "The \
         idea")),
     responses((status = 200, body = view::IdeaDetail),
         (status = "default", description = "Refused", body = ErrorBody)),

@@ -16,7 +16,7 @@ use crate::view::{self, MergeDiff, MergeView};
 type Context = State<Arc<ApiContext>>;
 
 /// List the merge queue in order.
-#[utoipa::path(get, path = "/merges", tag = "merges",
+#[utoipa::path(get, path = "/views/merges", tag = "merges",
     responses((status = 200, body = Vec<view::MergeView>)))]
 pub(super) async fn list(State(context): Context) -> Json<Vec<MergeView>> {
     Json(context.handle.read(view::merges))
@@ -24,7 +24,7 @@ pub(super) async fn list(State(context): Context) -> Json<Vec<MergeView>> {
 
 /// Show what landing an idea would change now.
 #[utoipa::path(
-    get, path = "/merges/{idea}/diff", tag = "merges",
+    get, path = "/views/merges/{idea}/diff", tag = "merges",
         params(("idea" = String, Path, description = "The idea whose merge")),
     responses((status = 200, body = view::MergeDiff),
         (status = "default", description = "Refused or failed", body = ErrorBody)),

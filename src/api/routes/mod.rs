@@ -55,7 +55,8 @@ pub(super) fn all() -> OpenApiRouter<Arc<ApiContext>> {
         .routes(routes!(provenance::show))
         .routes(routes!(snapshot::state))
         .routes(routes!(snapshot::diff))
-        .routes(routes!(provenance::show_replay, provenance::replay_record))
+        .routes(routes!(provenance::show_replay))
+        .routes(routes!(provenance::replay_record))
         .routes(routes!(report::report))
         .routes(routes!(super::events::events))
 }

@@ -57,7 +57,7 @@ pub(in crate::api) struct RecordQuery {
 ///
 /// The list comes from the event log alone, so it names records that have expired too.
 #[utoipa::path(
-    get, path = "/provenance", tag = "provenance", params(RecordQuery),
+    get, path = "/views/provenance", tag = "provenance", params(RecordQuery),
     responses((status = 200, body = Vec<RecordView>),
         (status = "default", description = "Refused or failed", body = ErrorBody)),
 )]
@@ -82,7 +82,7 @@ pub(super) async fn list(
 ///
 /// The id is that of a run, an idea (its last record) or a commit.
 #[utoipa::path(
-    get, path = "/provenance/{id}", tag = "provenance",
+    get, path = "/views/provenance/{id}", tag = "provenance",
         params(("id" = String, Path, description = "A run, an idea or a commit")),
     responses((status = 200, body = Record),
         (status = "default", description = "Refused or failed", body = ErrorBody)),
@@ -204,7 +204,7 @@ pub(super) async fn replay_record(
 
 /// Show the replay of a record that is under way, or else the last verdict with all its measures.
 #[utoipa::path(
-    get, path = "/provenance/{id}/replay", tag = "provenance",
+    get, path = "/views/provenance/{id}/replay", tag = "provenance",
         params(("id" = String, Path, description = "A run, an idea or a commit")),
     responses((status = 200, body = ReplayView),
         (status = "default", description = "Refused or failed", body = ErrorBody)),

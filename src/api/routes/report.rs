@@ -11,7 +11,7 @@ use crate::api::types::ReportQuery;
 use crate::view::{self, ReportView};
 
 /// Report what landed, failed, waits and was used, since a time or overall.
-#[utoipa::path(get, path = "/report", tag = "swarm", params(ReportQuery),
+#[utoipa::path(get, path = "/views/report", tag = "swarm", params(ReportQuery),
     responses((status = 200, body = view::ReportView)))]
 pub(super) async fn report(
     State(context): State<Arc<ApiContext>>,

@@ -62,7 +62,7 @@ pub(in crate::api) struct DiffQuery {
 ///
 /// It is what `swarm replay --at` prints, and may change with every version.
 #[utoipa::path(
-    get, path = "/state", tag = "swarm", params(AtQuery),
+    get, path = "/views/state", tag = "swarm", params(AtQuery),
     responses((status = 200, body = Object, content_type = "application/json"),
         (status = "default", description = "Refused or failed", body = ErrorBody)),
 )]
@@ -79,7 +79,7 @@ pub(super) async fn state(
 
 /// Show what differs between two states.
 #[utoipa::path(
-    get, path = "/snapshot/diff", tag = "swarm", params(DiffQuery),
+    get, path = "/views/snapshot/diff", tag = "swarm", params(DiffQuery),
     responses((status = 200, body = Comparison),
         (status = "default", description = "Refused or failed", body = ErrorBody)),
 )]

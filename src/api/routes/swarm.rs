@@ -29,7 +29,7 @@ pub(super) async fn healthz(State(context): Context) -> Json<Health> {
 }
 
 /// Show the swarm at a glance.
-#[utoipa::path(get, path = "/status", tag = "swarm",
+#[utoipa::path(get, path = "/views/status", tag = "swarm",
     responses((status = 200, body = view::StatusView)))]
 pub(super) async fn status(State(context): Context) -> Json<StatusView> {
     let branch = context.handle.read(|state| {

@@ -13,7 +13,7 @@ use crate::view::{self, UndoView};
 type Context = State<Arc<ApiContext>>;
 
 /// Show what an undo would take back.
-#[utoipa::path(get, path = "/undo", tag = "swarm", params(UndoQuery),
+#[utoipa::path(get, path = "/views/undo", tag = "swarm", params(UndoQuery),
     responses((status = 200, body = view::UndoView)))]
 pub(super) async fn preview(
     State(context): Context,

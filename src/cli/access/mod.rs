@@ -227,7 +227,7 @@ impl Access {
     pub fn events(&mut self, after: u64, limit: usize) -> Result<Vec<Value>, CliError> {
         match self {
             Self::Daemon(daemon) => {
-                let page = daemon.get(&format!("events?since={after}&limit={limit}"))?;
+                let page = daemon.fetch(&format!("events?since={after}&limit={limit}"))?;
                 Ok(page.as_array().cloned().unwrap_or_default())
             }
             Self::Offline(files) => {

@@ -60,9 +60,14 @@ impl Daemon {
         self.runtime.block_on(work)
     }
 
-    /// Fetches a view. `path` starts after `/api/v1/`.
+    /// Fetches a view. `path` starts after `/api/v1/views/`.
     pub async fn ask(&self, path: &str) -> Result<Value, CliError> {
-        self.client.get(path).await.map_err(from_client)
+        self.client.view(path).await.map_err(from_client)
+    }
+
+    /// Fetches what is no view, blocking. `path` starts after `/api/v1/`.
+    pub fn fetch(&self, path: &str) -> Result<Value, CliError> {
+        self.block_on(self.client.get(path)).map_err(from_client)
     }
 
     /// Starts to follow lines.

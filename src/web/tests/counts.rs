@@ -26,7 +26,7 @@ pub(super) fn beside(document: &str, name: &str) -> usize {
 /// What the API answers at this address.
 async fn told(world: &World, address: &str) -> Value {
     let service = TowerToHyperService::new(crate::api::router(world.site.api.clone()));
-    let address = format!("/api/v1/{address}");
+    let address = format!("/api/v1/views/{address}");
     let request = Request::get(address).body(Body::empty()).unwrap();
     let answer = service.call(request).await.unwrap();
     assert_eq!(answer.status(), 200);

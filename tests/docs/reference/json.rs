@@ -14,34 +14,37 @@ use crate::stage::Stage;
 
 /// Commands whose `--json` is a document of the API, and the path that describes it.
 const COMMANDS: &[(&str, &str)] = &[
-    ("swarm status", "/status"),
-    ("swarm idea list", "/ideas"),
-    ("swarm idea show", "/ideas/{id}"),
-    ("swarm agent list", "/agents"),
-    ("swarm agent show", "/agents/{id}"),
-    ("swarm agent export", "/agents/{id}/state"),
+    ("swarm status", "/views/status"),
+    ("swarm idea list", "/views/ideas"),
+    ("swarm idea show", "/views/ideas/{id}"),
+    ("swarm agent list", "/views/agents"),
+    ("swarm agent show", "/views/agents/{id}"),
+    ("swarm agent export", "/views/agents/{id}/state"),
     ("swarm agent import", "/agents/import"),
-    ("swarm merge list", "/merges"),
-    ("swarm checkpoint list", "/checkpoints"),
-    ("swarm checkpoint show", "/checkpoints/{name}"),
-    ("swarm rollback --dry-run", "/checkpoints/{name}/preview"),
-    ("swarm hooks list", "/hooks"),
-    ("swarm memory log", "/memory/log"),
-    ("swarm memory learnings", "/learnings"),
-    ("swarm memory board", "/memory/facts"),
-    ("swarm memory get", "/memory/facts/{key}"),
-    ("swarm memory search", "/memory/search"),
-    ("swarm memory shown", "/memory/shown/{agent}"),
-    ("swarm memory stats", "/memory/stats"),
-    ("swarm memory synthesize", "/memory/synthesize"),
-    ("swarm memory synthesize --dry-run", "/memory/news"),
-    ("swarm scratch list", "/scratch"),
-    ("swarm scratch get", "/scratch/{key}"),
-    ("swarm provenance list", "/provenance"),
-    ("swarm provenance show", "/provenance/{id}"),
-    ("swarm snapshot diff", "/snapshot/diff"),
-    ("swarm provenance replay", "/provenance/{id}/replay"),
-    ("swarm report", "/report"),
+    ("swarm merge list", "/views/merges"),
+    ("swarm checkpoint list", "/views/checkpoints"),
+    ("swarm checkpoint show", "/views/checkpoints/{name}"),
+    (
+        "swarm rollback --dry-run",
+        "/views/checkpoints/{name}/preview",
+    ),
+    ("swarm hooks list", "/views/hooks"),
+    ("swarm memory log", "/views/memory/log"),
+    ("swarm memory learnings", "/views/learnings"),
+    ("swarm memory board", "/views/memory/facts"),
+    ("swarm memory get", "/views/memory/facts/{key}"),
+    ("swarm memory search", "/views/memory/search"),
+    ("swarm memory shown", "/views/memory/shown/{agent}"),
+    ("swarm memory stats", "/views/memory/stats"),
+    ("swarm memory synthesize", "/commands"),
+    ("swarm memory synthesize --dry-run", "/views/memory/news"),
+    ("swarm scratch list", "/views/scratch"),
+    ("swarm scratch get", "/views/scratch/{key}"),
+    ("swarm provenance list", "/views/provenance"),
+    ("swarm provenance show", "/views/provenance/{id}"),
+    ("swarm snapshot diff", "/views/snapshot/diff"),
+    ("swarm provenance replay", "/views/provenance/{id}/replay"),
+    ("swarm report", "/views/report"),
     ("swarm events", "/events"),
     ("swarm clean", "/clean"),
 ];
@@ -68,8 +71,12 @@ long for the system, the socket lies elsewhere, and `.git/swarm/daemon.json` nam
 
 <!-- not run: needs curl and a daemon -->
 ```sh
-curl --unix-socket .git/swarm/swarm.sock http://swarm/api/v1/status
+curl --unix-socket .git/swarm/swarm.sock http://swarm/api/v1/views/status
+curl --unix-socket .git/swarm/swarm.sock http://swarm/api/v1/commands -d '{\"do\":\"pause\"}'
 ```
+
+Every view has a path below `/api/v1/views/`. Every change is a command, an object whose `do` \
+names it, and its answer comes when it is on disk.
 
 `GET /api/v1/events` with `Accept: text/event-stream` sends each event as it comes. A client that \
 comes back with `Last-Event-ID` misses none
@@ -134,7 +141,9 @@ fn fields(document: &Value, schema: &Value, page: &mut String) {
         }
     }
     let Some(properties) = schema["properties"].as_object() else {
-        if !schema["allOf"].is_array() {
+        if is_named_by_do(schema) {
+            commands(document, schema, page);
+        } else if !schema["allOf"].is_array() {
             write!(page, "\nIs {}.\n", cell(&allowed(document, schema, &link))).unwrap();
         }
         return;
@@ -158,6 +167,62 @@ fn fields(document: &Value, schema: &Value, page: &mut String) {
         let about = about.unwrap_or_default();
         let value = cell(&allowed(document, property, &link));
         writeln!(page, "| `{name}` | {value}{optional} | {} |", cell(&about)).unwrap();
+    }
+}
+
+/// Whether it is a list of commands.
+fn is_named_by_do(schema: &Value) -> bool {
+    let variants = schema["oneOf"].as_array();
+    variants.is_some_and(|variants| {
+        variants
+            .iter()
+            .all(|variant| command_name(variant).is_some())
+    })
+}
+
+/// The parts of a variant that is put together, or the variant itself.
+fn parts(variant: &Value) -> Vec<&Value> {
+    match variant["allOf"].as_array() {
+        Some(parts) => parts.iter().collect(),
+        None => vec![variant],
+    }
+}
+
+fn command_name(variant: &Value) -> Option<&str> {
+    let named = |part: &&Value| part["properties"]["do"]["enum"][0].is_string();
+    let part = parts(variant).into_iter().find(named)?;
+    part["properties"]["do"]["enum"][0].as_str()
+}
+
+/// The table of commands: each with its fields, of which one in parentheses may be left out.
+fn commands(document: &Value, schema: &Value, page: &mut String) {
+    page.push_str("\n| `do` | fields | does |\n| --- | --- | --- |\n");
+    for variant in schema["oneOf"].as_array().into_iter().flatten() {
+        let mut named = Vec::new();
+        for part in parts(variant) {
+            if name_of(part).is_some() {
+                named.push(format!("those of {}", allowed(document, part, &link)));
+            }
+            let required = part["required"].as_array().cloned().unwrap_or_default();
+            for name in part["properties"]
+                .as_object()
+                .into_iter()
+                .flatten()
+                .map(|it| it.0)
+            {
+                if name == "do" {
+                    continue;
+                }
+                named.push(match required.iter().any(|it| it == name) {
+                    true => format!("`{name}`"),
+                    false => format!("(`{name}`)"),
+                });
+            }
+        }
+        let about = variant["description"].as_str().unwrap_or_default();
+        let name = command_name(variant).unwrap_or_default();
+        let fields = named.join(", ");
+        writeln!(page, "| `{name}` | {} | {} |", cell(&fields), cell(about)).unwrap();
     }
 }
 

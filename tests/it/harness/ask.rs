@@ -47,13 +47,13 @@ impl Sandbox {
         parsed(&answer).ok_or_else(|| io::Error::other(format!("cut short: `{answer}`")))
     }
 
-    /// Asks for this view below `/api/v1/`; how long the answer took.
+    /// Asks for this view; how long the answer took.
     pub fn asked(&self, path: &str) -> io::Result<Duration> {
         let begun = Instant::now();
         let mut stream = UnixStream::connect(self.socket()?)?;
         write!(
             stream,
-            "GET /api/v1/{path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+            "GET /api/v1/views/{path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
         )?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer)?;

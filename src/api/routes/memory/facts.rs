@@ -22,7 +22,7 @@ type Context = State<Arc<ApiContext>>;
 
 /// List the board: pinned facts first, then by confidence, then by key.
 #[utoipa::path(
-    get, path = "/memory/facts", tag = "memory", params(BoardQuery),
+    get, path = "/views/memory/facts", tag = "memory", params(BoardQuery),
     responses((status = 200, body = Vec<view::memory::FactView>),
         (status = "default", description = "Refused", body = ErrorBody)),
 )]
@@ -39,7 +39,7 @@ pub(in crate::api::routes) async fn board(
 
 /// Show one fact with its history, as it is or as it was.
 #[utoipa::path(
-    get, path = "/memory/facts/{key}", tag = "memory", params(FactQuery,
+    get, path = "/views/memory/facts/{key}", tag = "memory", params(FactQuery,
         ("key" = String, Path, description = "The fact")),
     responses((status = 200, body = view::memory::FactDetail),
         (status = "default", description = "Refused or failed", body = ErrorBody)),

@@ -36,7 +36,7 @@ const MAX_EVENTS: usize = 1_000;
 /// A time as `since` or `until` means after the last event that is not later. To go on, ask again
 /// with the last event's `seq` as `since`.
 #[utoipa::path(
-    get, path = "/memory/log", tag = "memory", params(LogQuery),
+    get, path = "/views/memory/log", tag = "memory", params(LogQuery),
     responses((status = 200, body = Vec<EventRecord>),
         (status = "default", description = "Refused or failed", body = ErrorBody)),
 )]
@@ -86,7 +86,7 @@ pub(in crate::api::routes) async fn log(
 ///
 /// With `all`, the event log is searched too, for learnings that were dropped from the state.
 #[utoipa::path(
-    get, path = "/memory/search", tag = "memory", params(SearchQuery),
+    get, path = "/views/memory/search", tag = "memory", params(SearchQuery),
     responses((status = 200, body = view::memory::SearchView),
         (status = "default", description = "Refused", body = ErrorBody)),
 )]
@@ -123,7 +123,7 @@ pub(in crate::api::routes) async fn search(
 
 /// Show what the conversation of an agent was shown of the memory.
 #[utoipa::path(
-    get, path = "/memory/shown/{agent}", tag = "memory",
+    get, path = "/views/memory/shown/{agent}", tag = "memory",
         params(("agent" = String, Path, description = "The agent")),
     responses((status = 200, body = view::memory::ShownView),
         (status = "default", description = "Refused or failed", body = ErrorBody)),

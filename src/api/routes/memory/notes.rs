@@ -19,7 +19,7 @@ type Context = State<Arc<ApiContext>>;
 
 /// List the notes by key, without their texts.
 #[utoipa::path(
-    get, path = "/scratch", tag = "scratch", params(ScratchQuery),
+    get, path = "/views/scratch", tag = "scratch", params(ScratchQuery),
     responses((status = 200, body = Vec<view::memory::NoteHeadView>),
         (status = "default", description = "Refused", body = ErrorBody)),
 )]
@@ -34,7 +34,7 @@ pub(in crate::api::routes) async fn list(
 
 /// Show one note.
 #[utoipa::path(
-    get, path = "/scratch/{*key}", tag = "scratch",
+    get, path = "/views/scratch/{*key}", tag = "scratch",
         params(("key" = String, Path, description = "The note; its key may contain `/`")),
     responses((status = 200, body = view::memory::NoteView),
         (status = "default", description = "Refused", body = ErrorBody)),

@@ -18,7 +18,7 @@ use crate::view::memory::StatsView;
 ///
 /// `sinceStart` counts what is not in the log: refused writes, since the daemon started.
 #[utoipa::path(
-    get, path = "/memory/stats", tag = "memory", params(StatsQuery),
+    get, path = "/views/memory/stats", tag = "memory", params(StatsQuery),
     responses((status = 200, body = view::memory::StatsView),
         (status = "default", description = "Refused or failed", body = ErrorBody)),
 )]

@@ -16,7 +16,7 @@ use crate::view::memory::NewsView;
 type Context = State<Arc<ApiContext>>;
 
 /// Show what the next synthesis reads: new learnings, those with similar words together.
-#[utoipa::path(get, path = "/memory/news", tag = "memory",
+#[utoipa::path(get, path = "/views/memory/news", tag = "memory",
     responses((status = 200, body = view::memory::NewsView),
         (status = "default", description = "Failed", body = ErrorBody)))]
 pub(in crate::api::routes) async fn show(

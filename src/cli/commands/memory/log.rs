@@ -102,7 +102,7 @@ fn print(filter: &LogFilter, most: Option<usize>, context: &mut Context) -> Resu
 
 fn follow(args: &Log, filter: &LogFilter, context: &mut Context) -> Result<(), CliError> {
     let daemon = context.daemon()?;
-    let last = number(&daemon.get("healthz")?, "lastSeq");
+    let last = number(&daemon.fetch("healthz")?, "lastSeq");
     let until = Some(Point::Seq(last));
     let before = LogFilter {
         until,
