@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -327,6 +327,64 @@ fn every_crash_point_is_listed_once() {
     found.dedup();
     assert!(found.len() >= 60, "only {} crash points", found.len());
     assert_eq!(found, swarm::crash::LABELS, "crash::LABELS, sorted");
+}
+
+/// The variants of `Command`.
+fn commands() -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(root.join("src/domain/command.rs")).unwrap();
+    let body = text.split_once("pub enum Command {").unwrap().1;
+    let body = body.split_once("\n}").unwrap().0;
+    let lines = body.lines().filter_map(|line| line.strip_prefix("    "));
+    let names = lines.filter(|line| line.starts_with(char::is_uppercase));
+    let names = names.map(|line| line.split(|c: char| !c.is_alphanumeric()).next().unwrap());
+    names.map(str::to_owned).collect()
+}
+
+#[test]
+fn a_command_stands_in_at_most_four_rooms_beside_the_rules() {
+    let sources = sources();
+    let commands = commands();
+    assert!(commands.len() > 25, "{commands:?}");
+    let mut broken = Vec::new();
+    for command in commands {
+        let named = format!("Command::{command}");
+        let names = |code: &str| {
+            let mut ends = code
+                .match_indices(&named)
+                .map(|(at, _)| &code[at + named.len()..]);
+            ends.any(|rest| !rest.starts_with(char::is_alphanumeric))
+        };
+        let rooms: BTreeSet<&str> = sources
+            .iter()
+            .filter(|source| source.room != "domain" && !is_test_file(&source.path))
+            .filter(|source| names(&source.code))
+            .map(|source| source.room.as_str())
+            .collect();
+        if rooms.len() > 4 {
+            broken.push(format!("{command}: {rooms:?}"));
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
+fn what_is_added_stands_in_at_most_four_places_that_are_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(root.join("docs/internals/adding.md")).unwrap();
+    let mut sections = text.split("\n## To add ").skip(1);
+    assert!(sections.clone().count() >= 5, "a section is missing");
+    assert!(sections.all(|section| {
+        let steps: Vec<&str> = section
+            .lines()
+            .filter(|line| line.starts_with(|c: char| c.is_ascii_digit()))
+            .collect();
+        for step in &steps {
+            let path = step.split('`').nth(1).unwrap();
+            assert!(root.join(path).exists(), "{path} is not there");
+        }
+        (1..=4).contains(&steps.len())
+    }));
 }
 
 #[test]
