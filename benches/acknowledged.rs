@@ -21,6 +21,7 @@ use common::daemon::{Daemon, configure, swarm};
 use common::repo::{Copy, Template};
 use common::samples::{Goal, Samples};
 use common::{Result, ensure, isolated, size, wanted};
+use serde_json::json;
 use swarm::daemon::{Daemon as InProcess, Handle, Options};
 use swarm::domain::command::{Command, IdeaEdit};
 use swarm::domain::ids::IdeaId;

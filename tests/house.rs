@@ -348,17 +348,17 @@ fn a_command_stands_in_at_most_four_rooms_beside_the_rules() {
     assert!(commands.len() > 25, "{commands:?}");
     let mut broken = Vec::new();
     for command in commands {
-        let named = format!("Command::{command}");
-        let names = |code: &str| {
+        let variant = format!("Command::{command}");
+        let is_in = |code: &str| {
             let mut ends = code
-                .match_indices(&named)
-                .map(|(at, _)| &code[at + named.len()..]);
+                .match_indices(&variant)
+                .map(|(at, _)| &code[at + variant.len()..]);
             ends.any(|rest| !rest.starts_with(char::is_alphanumeric))
         };
         let rooms: BTreeSet<&str> = sources
             .iter()
             .filter(|source| source.room != "domain" && !is_test_file(&source.path))
-            .filter(|source| names(&source.code))
+            .filter(|source| is_in(&source.code))
             .map(|source| source.room.as_str())
             .collect();
         if rooms.len() > 4 {

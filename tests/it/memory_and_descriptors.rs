@@ -55,7 +55,7 @@ fn batch(sandbox: &Sandbox, number: u64) {
         let content =
             format!("DO: write work/{idea}.txt {name}; say LEARNING_LOCAL:{name}; say COMPLETE");
         let add = json!({"do": "addIdea", "content": content});
-        let (status, answer) = sandbox.command(&add).unwrap();
+        let (status, answer) = sandbox.send(&add).unwrap();
         assert!(status < 300, "{answer}");
     }
     let done = (number + 1) * BATCH;

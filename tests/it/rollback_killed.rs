@@ -254,7 +254,7 @@ impl Before {
 }
 
 fn ask(sandbox: &Sandbox, to: &str) -> io::Result<(u16, Value)> {
-    sandbox.command(&json!({"do": "rollBack", "name": to, "pause": true}))
+    sandbox.send(&json!({"do": "rollBack", "name": to, "pause": true}))
 }
 
 /// Waits until a rollback that has begun is over; it was done once, and who was told so was told

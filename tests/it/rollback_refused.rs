@@ -43,7 +43,7 @@ fn state(sandbox: &Sandbox) -> [Value; 3] {
 /// body.
 fn ask_daemon(sandbox: &Sandbox, name: &str, from: &Value) -> (u16, Value) {
     let rollback = json!({"do": "rollBack", "name": name, "from": from});
-    sandbox.command(&rollback).unwrap()
+    sandbox.send(&rollback).unwrap()
 }
 
 /// Something is wrong with the checkpoint: nothing changes, whoever is asked, and the message has

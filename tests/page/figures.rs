@@ -149,7 +149,7 @@ fn loading_and_updating_the_overview() {
             "unholdIdea"
         };
         let command = json!({"do": what, "id": "idea-007"});
-        sandbox.command(&command).unwrap();
+        sandbox.send(&command).unwrap();
         if turn % 10 == 0 {
             sandbox.idea_with("say COMPLETE", &["--after", "idea-006"]);
         }
@@ -216,7 +216,7 @@ fn a_day_played_to_an_open_page() {
                             "unholdIdea"
                         };
                         let command = json!({"do": what, "id": format!("idea-{hand:03}")});
-                        let (status, body) = sandbox.command(&command).unwrap();
+                        let (status, body) = sandbox.send(&command).unwrap();
                         assert_eq!(status, 200, "{body}");
                     }
                 });

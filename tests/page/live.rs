@@ -153,7 +153,7 @@ fn busy_night(sandbox: &Sandbox) -> Daemon<'_> {
 /// Adds an idea over the API; its id.
 fn add(sandbox: &Sandbox, text: &str, after: &str) -> String {
     let body = json!({"do": "addIdea", "content": text, "after": [after]});
-    let (status, answer) = sandbox.command(&body).unwrap();
+    let (status, answer) = sandbox.send(&body).unwrap();
     assert!(status < 300, "{answer}");
     let text = answer.to_string();
     let begin = text.find("idea-").unwrap();
@@ -162,7 +162,7 @@ fn add(sandbox: &Sandbox, text: &str, after: &str) -> String {
 
 /// Sends a command about one idea.
 fn send(sandbox: &Sandbox, command: &str, id: &str) {
-    let (status, answer) = sandbox.command(&json!({"do": command, "id": id})).unwrap();
+    let (status, answer) = sandbox.send(&json!({"do": command, "id": id})).unwrap();
     assert!(status < 300, "{command} {id}: {answer}");
 }
 

@@ -42,7 +42,7 @@ fn an_idea_goes_from_the_backlog_to_the_target() {
     let mut s = Scenario::running();
     s.add("one").all_goes_well();
     assert_snapshot!(s.then(), @r"
-    ideaAdded {id: idea-001, idea: {after: [], priority: 0, tags: [], text: one}}
+    ideaAdded {id: idea-001, idea: {after: [], content: one, priority: 0, tags: []}}
     ideaClaimed {agent: ed-001, attempt: 1, branch: agent/ed-001/idea-001, id: idea-001, profile: ed, worktree: w01}
     ask #1 prepareWorktree ed-001
     worktreeReady {agent: ed-001, base: 0001, head: 0001}

@@ -64,7 +64,7 @@ fn the_target_is_checked_once_before_the_first_idea_begins() {
     );
     s.add("one").answer("prepareBaseline", at(1)).check(exit(0));
     assert_snapshot!(s.then(), @r"
-    ideaAdded {id: idea-001, idea: {after: [], priority: 0, tags: [], text: one}}
+    ideaAdded {id: idea-001, idea: {after: [], content: one, priority: 0, tags: []}}
     ask #1 prepareBaseline main
     baselineReady {commit: 0001}
     end #1

@@ -233,7 +233,7 @@ fn a_pause_lets_iterations_finish_and_starts_nothing() {
         reason: Some("lunch".into()),
     });
     assert_snapshot!(s.then(), @r"
-    ideaAdded {id: idea-002, idea: {after: [], priority: 0, tags: [], text: two}}
+    ideaAdded {id: idea-002, idea: {after: [], content: two, priority: 0, tags: []}}
     phaseChanged {phase: pausing, reason: lunch}
     pauseSet {reason: lunch}
     ");

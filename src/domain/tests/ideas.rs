@@ -123,7 +123,7 @@ fn an_idea_waits_for_those_that_it_comes_after() {
     let mut s = Scenario::running();
     s.add("one").quietly();
     s.add_after("two", &[idea(1)]);
-    assert_snapshot!(s.then(), @r"ideaAdded {id: idea-002, idea: {after: [idea-001], priority: 0, tags: [], text: two}}");
+    assert_snapshot!(s.then(), @r"ideaAdded {id: idea-002, idea: {after: [idea-001], content: two, priority: 0, tags: []}}");
     s.well_until("releaseWorktree").quietly();
     assert!(s.state.attempt_at(&idea(2)).is_some());
 }
@@ -218,7 +218,7 @@ fn an_inbox_file_is_one_idea_however_often_it_is_seen() {
     });
     s.command(dropped.clone());
     assert_snapshot!(s.then(), @r"
-    ideaAdded {id: idea-001, idea: {after: [], inbox: {name: a.md, sha256: 00}, priority: 0, tags: [], text: one}}
+    ideaAdded {id: idea-001, idea: {after: [], content: one, inbox: {name: a.md, sha256: 00}, priority: 0, tags: []}}
     ask #1 archiveInbox a.md
     ");
     s.command(dropped.clone());

@@ -317,7 +317,7 @@ fn a_new_text_returns_the_work_and_a_new_priority_does_not() {
     assert!(s.entry(1).is_in_review());
     s.quietly().command(new_text("two"));
     assert_snapshot!(s.then(), @r"
-    ideaEdited {edit: {text: two}, id: idea-001}
+    ideaEdited {edit: {content: two}, id: idea-001}
     mergeRejected {agent: ed-001, edited: true, id: idea-001, renewed: true, source: 1003, why: the text of the idea has changed; change your work so that it does what the idea says now}
     ed-001 -> Backoff
     ed-001 -> Starting

@@ -28,7 +28,7 @@ impl Sandbox {
     }
 
     /// Sends a command, as clients write it; the answer's status and body.
-    pub fn command(&self, command: &Value) -> io::Result<(u16, Value)> {
+    pub fn send(&self, command: &Value) -> io::Result<(u16, Value)> {
         self.post("commands", command)
     }
 
