@@ -143,7 +143,6 @@ fn partial_clone() -> Sandbox {
     let from = format!("file://{}", up.display());
     let words = ["clone", "-q", "--filter=blob:none", "--sparse", &from, "."];
     sandbox.git(&words);
-    sandbox.git(&["config", "maintenance.autoDetach", "false"]);
     sandbox.set_up();
     sandbox
 }

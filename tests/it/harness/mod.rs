@@ -85,6 +85,14 @@ impl Sandbox {
         for name in ["home", "out", "tmp", "repo"] {
             fs::create_dir(sandbox.path(name)).unwrap();
         }
+        // A commit or a fetch would leave a process of git's running for a moment.
+        let config = sandbox.path("home/.config/git");
+        fs::create_dir_all(&config).unwrap();
+        fs::write(
+            config.join("config"),
+            "[maintenance]\n\tautoDetach = false\n",
+        )
+        .unwrap();
         fs::write(sandbox.path("agent.sh"), agent::SCRIPT).unwrap();
         sandbox
     }
@@ -93,8 +101,6 @@ impl Sandbox {
     pub fn new() -> Self {
         let sandbox = Self::empty();
         sandbox.git(&["init", "-q", "-b", "main"]);
-        // A commit would leave a process of git's running for a moment.
-        sandbox.git(&["config", "maintenance.autoDetach", "false"]);
         // A test that takes `.swarm/.gitignore` away must not stumble over views that are being
         // written.
         let exclude = sandbox.repo().join(".git/info/exclude");

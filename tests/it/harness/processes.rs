@@ -30,8 +30,11 @@ pub fn end_all(folder: &Path) -> Vec<String> {
         if pids.is_empty() || begun.elapsed() > Duration::from_secs(5) {
             return left;
         }
-        for pid in pids {
-            let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+        // Stopped first, none sees the end of another and goes on with that.
+        for signal in [Signal::SIGSTOP, Signal::SIGKILL] {
+            for pid in &pids {
+                let _ = kill(Pid::from_raw(*pid), signal);
+            }
         }
         std::thread::sleep(Duration::from_millis(2));
     }

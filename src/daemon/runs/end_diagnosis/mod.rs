@@ -29,6 +29,9 @@ const CHECK_END: usize = 64 * 1024;
 const LAST_WORDS: usize = 200;
 /// Free bytes below which hardly anything can be written.
 const FULL_BELOW: u64 = 1024 * 1024;
+/// Free bytes below which a program that speaks of a full disk is believed: what filled it, or the
+/// program itself, may have given a part back by then.
+const LOW_BELOW: u64 = 64 * 1024 * 1024;
 
 /// Why a run failed, as far as its files tell.
 #[derive(Debug, PartialEq, Eq)]
@@ -71,6 +74,16 @@ const DATABASE_IN_USE: &[&str] = &[
     "is being accessed by other users",
 ];
 
+/// What programs print when they cannot write, in lower case. A shell says `I/O error` of a full
+/// disk too.
+const CANNOT_WRITE: &[&str] = &[
+    "no space left on device",
+    "enospc",
+    "disk quota exceeded",
+    "i/o error",
+    "input/output error",
+];
+
 /// Whether an output has one of these words.
 fn says(output: &str, any: &[&str]) -> bool {
     let output = output.to_lowercase();
@@ -85,7 +98,7 @@ pub(crate) async fn diagnose_end(
     how: RunEndKind,
 ) -> Result<EndDiagnosis, JoinError> {
     spawn_blocking(move || {
-        if places.iter().any(|place| is_from_full_disk(&how, place)) {
+        if may_be_from_full_disk(&how) && places.iter().any(|place| fills(place, &dir)) {
             return EndDiagnosis::DiskFull;
         }
         let only = |last_words| FailedOutput {
@@ -208,8 +221,9 @@ fn line_end(line: &str, most: usize) -> String {
     }
 }
 
-fn is_from_full_disk(how: &RunEndKind, place: &Path) -> bool {
-    let failed = match how {
+/// Whether a full disk can end a run like this.
+fn may_be_from_full_disk(how: &RunEndKind) -> bool {
+    match how {
         RunEndKind::Exited { code } => *code != 0,
         RunEndKind::Signalled { .. } | RunEndKind::NotStarted { .. } => true,
         RunEndKind::TimedOut
@@ -218,17 +232,33 @@ fn is_from_full_disk(how: &RunEndKind, place: &Path) -> bool {
         | RunEndKind::LeaseExpired
         | RunEndKind::OutputLimit
         | RunEndKind::Lost => false,
-    };
-    failed && is_full(place)
+    }
+}
+
+/// Whether the disk at `place` is full, or so nearly full that the words of the run are believed.
+fn fills(place: &Path, dir: &RunDir) -> bool {
+    is_full(place) || free(place).is_some_and(|free| free < LOW_BELOW) && could_not_write(dir)
+}
+
+/// Whether the run says that it could not write.
+fn could_not_write(dir: &RunDir) -> bool {
+    let ends = [dir.stdout(), dir.stderr()].map(|file| process::tail(&file, STDERR_END));
+    ends.iter().flatten().any(|end| says(end, CANNOT_WRITE))
 }
 
 /// Whether the disk at `place` is full. Blocks for a moment.
 pub(crate) fn is_full(place: &Path) -> bool {
-    nix::sys::statvfs::statvfs(place).is_ok_and(|disk| {
-        #[allow(clippy::useless_conversion)] // The counters are narrower on some systems.
-        let free = u64::from(disk.blocks_available()).saturating_mul(disk.fragment_size());
-        free < FULL_BELOW || (disk.files() > 0 && disk.files_available() == 0)
-    })
+    let no_inode = nix::sys::statvfs::statvfs(place)
+        .is_ok_and(|disk| disk.files() > 0 && disk.files_available() == 0);
+    no_inode || free(place).is_some_and(|free| free < FULL_BELOW)
+}
+
+/// The free bytes of the disk at `place`; `None` if it does not say.
+fn free(place: &Path) -> Option<u64> {
+    let disk = nix::sys::statvfs::statvfs(place).ok()?;
+    #[allow(clippy::useless_conversion)] // The counters are narrower on some systems.
+    let blocks = u64::from(disk.blocks_available());
+    Some(blocks.saturating_mul(disk.fragment_size()))
 }
 
 #[cfg(test)]
@@ -316,6 +346,21 @@ mod tests {
         ] {
             assert!(!says(output, PORT_IN_USE), "{output}");
             assert!(!says(output, DATABASE_IN_USE), "{output}");
+        }
+    }
+
+    #[test]
+    fn a_program_that_could_not_write_is_recognised_by_its_output() {
+        for output in [
+            "claude: 20: echo: echo: I/O error",
+            "Error: ENOSPC: no space left on device, write",
+            "OSError: [Errno 122] Disk quota exceeded",
+        ] {
+            let runs = tempfile::tempdir().unwrap();
+            let dir = run_in(runs.path());
+            assert!(!could_not_write(&dir));
+            fs::write(dir.stderr(), output).unwrap();
+            assert!(could_not_write(&dir), "{output}");
         }
     }
 
