@@ -19,8 +19,7 @@ pub const JUDGEMENT_TIMEOUT: Duration = Duration::from_secs(60);
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AddIdea {
-    /// What to do. Its old name, `text`, is accepted for one version.
-    #[serde(alias = "text")]
+    /// What to do.
     #[schema(example = "add a --version flag")]
     pub content: String,
     /// The ideas that must be done first.
@@ -136,8 +135,8 @@ pub struct Undone {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EditIdea {
-    /// New text. Its old name, `text`, is accepted for one version.
-    #[serde(default, alias = "text")]
+    /// New text.
+    #[serde(default)]
     pub content: Option<String>,
     /// New list of ideas that must be done first.
     #[serde(default)]
@@ -176,9 +175,7 @@ pub struct AssignIdea {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Redirect {
-    /// The idea that takes the agent's place; it must be pending and ready to start. The field's
-    /// old name, `idea`, is accepted for one version.
-    #[serde(alias = "idea")]
+    /// The idea that takes the agent's place; it must be pending and ready to start.
     #[schema(value_type = String, example = "idea-007")]
     pub idea_id: IdeaId,
     /// Start it in a new worktree; default: in the agent's worktree, with the work in it.

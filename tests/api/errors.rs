@@ -36,15 +36,19 @@ async fn refusals_say_what_why_and_what_next() {
         ("DELETE", "/api/v1/ideas", ""),
         ("POST", "/api/v1/ideas", ""),
         ("POST", "/api/v1/ideas", "{"),
-        ("POST", "/api/v1/ideas", r#"{"text":"a","prio":1}"#),
-        ("POST", "/api/v1/ideas", r#"{"text":" "}"#),
-        ("POST", "/api/v1/ideas", r#"{"text":"a","after":["A"]}"#),
+        ("POST", "/api/v1/ideas", r#"{"content":"a","prio":1}"#),
+        ("POST", "/api/v1/ideas", r#"{"content":" "}"#),
+        ("POST", "/api/v1/ideas", r#"{"content":"a","after":["A"]}"#),
         (
             "POST",
             "/api/v1/ideas",
-            r#"{"text":"a","after":["idea-009"]}"#,
+            r#"{"content":"a","after":["idea-009"]}"#,
         ),
-        ("POST", "/api/v1/ideas", r#"{"text":"a","profile":"zed"}"#),
+        (
+            "POST",
+            "/api/v1/ideas",
+            r#"{"content":"a","profile":"zed"}"#,
+        ),
         ("POST", "/api/v1/ideas/idea-009/retry", ""),
         ("POST", "/api/v1/ideas/idea-009/retry", r#"{"force":true}"#),
         ("POST", "/api/v1/ideas/idea-009/retry", "[]"),
@@ -93,15 +97,15 @@ async fn refusals_say_what_why_and_what_next() {
       400 BAD_REQUEST: the body is invalid: missing field `content` at line 1 column 2
     POST /api/v1/ideas {
       400 BAD_REQUEST: the body is invalid: EOF while parsing an object at line 1 column 1
-    POST /api/v1/ideas {"text":"a","prio":1}
+    POST /api/v1/ideas {"content":"a","prio":1}
       400 BAD_REQUEST: the body is invalid: unknown field `prio`, expected one of `content`, `text`, `after`, `tags`, `priority`, `profile`, `review` at line 1 column 18
-    POST /api/v1/ideas {"text":" "}
+    POST /api/v1/ideas {"content":" "}
       422 TEXT_EMPTY: the text of the idea is empty
-    POST /api/v1/ideas {"text":"a","after":["A"]}
+    POST /api/v1/ideas {"content":"a","after":["A"]}
       400 BAD_REQUEST: the body is invalid: `A` is not a valid idea id: use 1 to 64 lower-case letters, digits and `-`, starting with a letter or digit at line 1 column 25
-    POST /api/v1/ideas {"text":"a","after":["idea-009"]}
+    POST /api/v1/ideas {"content":"a","after":["idea-009"]}
       404 IDEA_UNKNOWN: there is no idea `idea-009`
-    POST /api/v1/ideas {"text":"a","profile":"zed"}
+    POST /api/v1/ideas {"content":"a","profile":"zed"}
       422 PROFILE_UNKNOWN: there is no agent profile `zed` in the configuration
     POST /api/v1/ideas/idea-009/retry
       404 IDEA_UNKNOWN: there is no idea `idea-009`
@@ -121,8 +125,11 @@ async fn refusals_say_what_why_and_what_next() {
       400 BAD_REQUEST: the body is invalid: unknown variant `guess`, expected one of `redo`, `ignore`, `cancel` at line 1 column 17
     "#);
     let cycle = {
-        client.post("ideas", &json!({"text": "a"})).await.unwrap();
-        let after = json!({"text": "b", "after": ["idea-001"]});
+        client
+            .post("ideas", &json!({"content": "a"}))
+            .await
+            .unwrap();
+        let after = json!({"content": "b", "after": ["idea-001"]});
         client.post("ideas", &after).await.unwrap();
         let edit = json!({"after": ["idea-002"]});
         refused(client.patch("ideas/idea-001", &edit).await)
@@ -155,7 +162,7 @@ async fn a_full_disk_and_an_ending_daemon_are_told_apart() {
 #[tokio::test]
 async fn a_body_of_a_mebibyte_is_judged_and_a_longer_one_than_allowed_is_not_read() {
     let world = World::new().await;
-    let long = json!({"text": "x".repeat(1024 * 1024)}).to_string();
+    let long = json!({"content": "x".repeat(1024 * 1024)}).to_string();
     let (status, answer) = world.raw("POST", "/api/v1/ideas", long.as_bytes()).await;
     assert_eq!((status, code(&answer)), (422, "TEXT_TOO_LONG"));
     let longer = vec![b' '; swarm::api::MAX_BODY_BYTES + 1];

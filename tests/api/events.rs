@@ -64,7 +64,10 @@ async fn an_array_holds_what_was_asked_for() {
     let world = World::new().await;
     let client = world.client().await;
     for text in ["a", "b", "c"] {
-        client.post("ideas", &json!({"text": text})).await.unwrap();
+        client
+            .post("ideas", &json!({"content": text}))
+            .await
+            .unwrap();
     }
     let all = client.get("events").await.unwrap();
     let all = all.as_array().unwrap();
@@ -93,7 +96,10 @@ async fn an_array_holds_what_was_asked_for() {
 async fn lines_end_with_what_is_there_or_go_on() {
     let world = World::new().await;
     let client = world.client().await;
-    client.post("ideas", &json!({"text": "a"})).await.unwrap();
+    client
+        .post("ideas", &json!({"content": "a"}))
+        .await
+        .unwrap();
     let last = world.handle.read(|state| state.seq);
     let mut there = client.stream("events").await.unwrap();
     let mut count = 0;
@@ -106,7 +112,7 @@ async fn lines_end_with_what_is_there_or_go_on() {
     let path = format!("events?follow=true&since={last}&limit=1");
     let mut follow = client.stream(&path).await.unwrap();
     client
-        .post("ideas", &json!({"text": "later"}))
+        .post("ideas", &json!({"content": "later"}))
         .await
         .unwrap();
     let line = follow.next_line().await.unwrap().unwrap();
@@ -128,7 +134,10 @@ async fn readers_that_come_and_go_miss_nothing_while_writers_write() {
         async move {
             let client = world.client().await;
             for _ in 0..IDEAS {
-                client.post("ideas", &json!({"text": "x"})).await.unwrap();
+                client
+                    .post("ideas", &json!({"content": "x"}))
+                    .await
+                    .unwrap();
             }
         }
     };
@@ -156,7 +165,10 @@ async fn a_filtered_stream_resumes_from_the_last_event_that_it_gave() {
     let world = World::new().await;
     let client = world.client().await;
     for text in ["a", "b"] {
-        client.post("ideas", &json!({"text": text})).await.unwrap();
+        client
+            .post("ideas", &json!({"content": text}))
+            .await
+            .unwrap();
         world.facts(vec![Event::Mark(Mark {}); 40]).await;
     }
     let mut first = Sse::open(&world, None, "?kind=ideaAdded").await;
@@ -230,7 +242,10 @@ async fn a_reader_that_does_not_read_holds_up_nobody() {
     let client = world.client().await;
     let text = "x".repeat(40_000);
     for _ in 0..200 {
-        client.post("ideas", &json!({"text": text})).await.unwrap();
+        client
+            .post("ideas", &json!({"content": text}))
+            .await
+            .unwrap();
     }
     for _ in 0..world.handle.read(|state| state.seq) {
         slow.in_order().await;

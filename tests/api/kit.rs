@@ -517,7 +517,7 @@ pub fn refused(result: Result<Value, ClientError>) -> (u16, String, String) {
 /// An agent that is in its first iteration on `idea-001`; its name and its run.
 pub async fn working_agent(world: &World) -> (String, String) {
     let client = world.client().await;
-    let idea = serde_json::json!({"text": "work"});
+    let idea = serde_json::json!({"content": "work"});
     let added = client.post("ideas", &idea).await.unwrap();
     let id = added["id"].as_str().unwrap();
     let path = format!("ideas/{id}/assign");

@@ -21,7 +21,10 @@ async fn sixty_four_clients_add_ideas_and_each_gets_its_own_number() {
             let client = world.client().await;
             let mut ids = Vec::new();
             for _ in 0..IDEAS {
-                let added = client.post("ideas", &json!({"text": "x"})).await.unwrap();
+                let added = client
+                    .post("ideas", &json!({"content": "x"}))
+                    .await
+                    .unwrap();
                 ids.push(added["id"].as_str().unwrap().to_owned());
             }
             ids

@@ -37,11 +37,11 @@ async fn it_has_exactly_the_fields_that_are_described() {
     let (agent, run): (AgentId, RunId) = (agent.parse().unwrap(), run.parse().unwrap());
     let client = world.client().await;
     client
-        .post("ideas", &json!({"text": "waits", "after": ["idea-001"]}))
+        .post("ideas", &json!({"content": "waits", "after": ["idea-001"]}))
         .await
         .unwrap();
     client
-        .post("ideas", &json!({"text": "waits too"}))
+        .post("ideas", &json!({"content": "waits too"}))
         .await
         .unwrap();
     let since = world.handle.read(|state| state.swarm.last_event_at);
@@ -70,9 +70,9 @@ async fn it_has_exactly_the_fields_that_are_described() {
     assert_eq!(answer["stuck"][0]["message"], "no commit");
     assert_eq!(answer["accounts"][0]["held"], "login");
     let waiting = answer["waiting"].as_array().unwrap().iter();
-    let why: Vec<&str> = waiting.filter_map(|one| one["why"].as_str()).collect();
+    let why: Vec<&str> = waiting.filter_map(|one| one["reason"].as_str()).collect();
     assert_eq!(why, ["waits for idea-001"], "{answer:#}");
-    assert_eq!(answer["spent"]["usd"], 0.25);
+    assert_eq!(answer["used"]["usd"], 0.25);
 
     let idea: IdeaId = "idea-001".parse().unwrap();
     let ended = Event::AttemptEnded(AttemptEnded {
@@ -87,14 +87,14 @@ async fn it_has_exactly_the_fields_that_are_described() {
     let answer = client.get("report").await.unwrap();
     described.check(&schema, &answer, "report");
     assert_eq!(answer["failed"][0]["id"], idea.as_str());
-    assert_eq!(answer["failed"][0]["why"], "it broke");
+    assert_eq!(answer["failed"][0]["reason"], "it broke");
     assert_eq!(answer["failed"][0]["used"]["usd"], 0.25);
     let later = since.plus_millis(86_400_000);
     let answer = client.get(&format!("report?since={later}")).await.unwrap();
     described.check(&schema, &answer, "report");
     assert_eq!(answer["since"], later.to_string());
     assert_eq!(answer["failed"], json!([]));
-    assert_eq!(answer["spent"]["usd"], 0.0);
+    assert_eq!(answer["used"]["usd"], 0.0);
     assert_eq!(answer["waiting"].as_array().unwrap().len(), 2);
     world.end().await;
 }

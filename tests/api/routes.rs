@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 use swarm::api::ReloadError;
 use swarm::domain::effect::{self, Effect};
 use swarm::domain::event::{Event, Learned, MergeMoved, MergeQueued, TargetRewritten, TargetSeen};
+use swarm::domain::memory::Evidence;
 use swarm::domain::observation::{RunEnd, RunEndKind};
+use swarm::domain::request::Author;
 
 use crate::kit::{World, oid, refused, working_agent};
 
@@ -14,11 +16,14 @@ use crate::kit::{World, oid, refused, working_agent};
 async fn ideas_are_added_shown_changed_and_cancelled() {
     let world = World::new().await;
     let client = world.client().await;
-    let first = client.post("ideas", &json!({"text": "one"})).await.unwrap();
+    let first = client
+        .post("ideas", &json!({"content": "one"}))
+        .await
+        .unwrap();
     assert_eq!(first["id"], "idea-001");
     let seq = first["seq"].as_u64().unwrap();
     assert!(seq > 0);
-    let second = json!({"text": "two", "after": ["idea-001"], "tags": ["critical"], "priority": 3,
+    let second = json!({"content": "two", "after": ["idea-001"], "tags": ["critical"], "priority": 3,
         "profile": "ed"});
     client.post("ideas", &second).await.unwrap();
     let list = client.get("ideas").await.unwrap();
@@ -28,7 +33,7 @@ async fn ideas_are_added_shown_changed_and_cancelled() {
     let detail = client.get("ideas/idea-001").await.unwrap();
     assert_eq!(detail["dependents"], json!(["idea-002"]));
     let edited = client
-        .patch("ideas/idea-002", &json!({"text": "two!", "after": []}))
+        .patch("ideas/idea-002", &json!({"content": "two!", "after": []}))
         .await
         .unwrap();
     assert!(edited["seq"].as_u64().unwrap() > seq);
@@ -145,6 +150,18 @@ async fn what_is_over_is_cleaned_and_a_failure_is_told() {
     world.end().await;
 }
 
+/// The evidence of an agent whose idea is not known.
+fn said_by(agent: &str) -> Box<Evidence> {
+    Box::new(Evidence {
+        author: Author::Agent {
+            id: agent.parse().unwrap(),
+            idea_id: None,
+            run: "r1".parse().unwrap(),
+        },
+        ..Evidence::default()
+    })
+}
+
 #[tokio::test]
 async fn what_agents_found_out_is_listed_with_everyone_who_found_it() {
     let world = World::new().await;
@@ -158,7 +175,7 @@ async fn what_agents_found_out_is_listed_with_everyone_who_found_it() {
             profile: Some("ed".parse().unwrap()),
             global,
             content: "the door is green".into(),
-            evidence: None,
+            evidence: said_by(agent),
             claim: None,
             restored: false,
         })
@@ -184,8 +201,8 @@ async fn what_agents_found_out_is_listed_with_everyone_who_found_it() {
     assert_eq!(
         list[0]["sources"],
         json!([
-            {"agentId": agent, "agent": agent, "ideaId": "idea-001"},
-            {"agentId": "ed-007", "agent": "ed-007", "ideaId": null}
+            {"agentId": agent, "ideaId": "idea-001"},
+            {"agentId": "ed-007", "ideaId": null}
         ])
     );
     assert_eq!(
@@ -301,7 +318,7 @@ async fn answers_have_exactly_the_fields_that_are_described() {
     let world = World::new().await;
     let (agent, _) = working_agent(&world).await;
     let client = world.client().await;
-    let full = json!({"text": "x", "after": ["idea-001"], "tags": ["t"], "profile": "ed"});
+    let full = json!({"content": "x", "after": ["idea-001"], "tags": ["t"], "profile": "ed"});
     client.post("ideas", &full).await.unwrap();
     client.post("pause", &json!({"reason": "r"})).await.unwrap();
     let say = format!("agents/{agent}/say");
@@ -312,7 +329,7 @@ async fn answers_have_exactly_the_fields_that_are_described() {
         profile: Some("ed".parse().unwrap()),
         global: true,
         content: "x".into(),
-        evidence: None,
+        evidence: said_by(&agent),
         claim: None,
         restored: false,
     });

@@ -12,8 +12,14 @@ use crate::routes::Described;
 /// Two ideas, of which one is cancelled; the events after the first idea and after all.
 async fn story(world: &World) -> (u64, u64) {
     let client = world.client().await;
-    let first = client.post("ideas", &json!({"text": "one"})).await.unwrap();
-    client.post("ideas", &json!({"text": "two"})).await.unwrap();
+    let first = client
+        .post("ideas", &json!({"content": "one"}))
+        .await
+        .unwrap();
+    client
+        .post("ideas", &json!({"content": "two"}))
+        .await
+        .unwrap();
     let none = json!({});
     client.post("ideas/idea-001/cancel", &none).await.unwrap();
     let last = world.handle.read(|state| state.seq);

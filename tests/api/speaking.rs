@@ -107,7 +107,7 @@ async fn agents_add_ideas_if_the_configuration_says_so_and_checks_never_do() {
         tree: TargetTree::Verify,
     };
     let check = run_for(&world, 900, gate).await;
-    let idea = json!({"text": "more"});
+    let idea = json!({"content": "more"});
     let (status, answer) = sent(&world, "POST", "/api/v1/ideas", &agent, &idea).await;
     assert_eq!(
         (status, &answer["error"]["code"]),
@@ -149,7 +149,7 @@ async fn hooks_and_clients_that_name_no_live_run_are_people() {
 #[tokio::test]
 async fn an_operation_sent_again_gets_its_first_answer() {
     let world = World::new().await;
-    let body = json!({"text": "once"}).to_string();
+    let body = json!({"content": "once"}).to_string();
     let add = |key: &'static str| {
         let header = format!("Idempotency-Key: {key}");
         let (world, body) = (&world, body.as_bytes());

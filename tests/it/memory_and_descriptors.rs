@@ -52,7 +52,7 @@ fn batch(sandbox: &Sandbox, number: u64) {
     for idea in 0..BATCH {
         // The same files again and again: the repository is not what is measured.
         let name = format!("{number}-{idea}");
-        let body = json!({"text": format!("DO: write work/{idea}.txt {name}; say \
+        let body = json!({"content": format!("DO: write work/{idea}.txt {name}; say \
             LEARNING_LOCAL:{name}; say COMPLETE")});
         let (status, answer) = sandbox.post("ideas", &body).unwrap();
         assert!(status < 300, "{answer}");
