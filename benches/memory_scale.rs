@@ -372,7 +372,7 @@ fn event(number: usize) -> Result<Event> {
         let author = Author::Agent {
             id: agent(number / 4 % AGENTS)?,
             idea_id: Some("idea-001".parse()?),
-            run: Some("r0000001-ed-001".parse()?),
+            run: "r0000001-ed-001".parse()?,
         };
         let evidence = Evidence {
             author,

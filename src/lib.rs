@@ -45,6 +45,15 @@
 //! outbox until its outcome is in the log. After a restart, the outbox is what remains to be done:
 //! the same drivers get it again, and each first looks at what is already done.
 //!
+//! ## The log until the first tag
+//!
+//! Format 1 of the event log starts at the first tag. Until then the forms of events change, and
+//! nothing reads older ones. The first record of a log carries a digest of the forms, made of the
+//! samples in `tests/golden/events-v1.jsonl`, and a log with another digest is refused with exit
+//! 75: *made by another development version of swarm*. Use the swarm that made it, or start over
+//! with `mv .swarm .swarm-before && swarm init --new`. `swarm doctor` still looks into such a log.
+//! At the first tag the digest goes; from then on the samples only grow.
+//!
 //! ## The laws
 //!
 //! 1. Nothing is acknowledged and nothing is done before its event is on disk.

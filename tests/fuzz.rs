@@ -158,8 +158,8 @@ fn log() {
 }
 
 #[test]
-fn upcast() {
-    fuzz("upcast", 20_000, bodies::upcast::check);
+fn events() {
+    fuzz("events", 20_000, bodies::events::check);
 }
 
 #[test]

@@ -505,9 +505,9 @@ const LONG_MATCHES: &[(&str, &str, &str)] = &[
     ),
     ("web/touches.rs", "of_kind", "the fragments of each event"),
     (
-        "domain/evolve/hooks/legacy.rs",
-        "about",
-        "the calls that each event of an old log made owed",
+        "domain/decide/hooks/causes.rs",
+        "caused_by",
+        "the hook calls that each event causes",
     ),
     (
         "web/actions/changes.rs",

@@ -6,11 +6,11 @@
 
 pub mod api;
 pub mod config;
+pub mod events;
 pub mod inbox;
 pub mod log;
 pub mod output;
 pub mod signals;
-pub mod upcast;
 
 /// `data` up to the first zero byte, and what follows it.
 fn halves(data: &[u8]) -> (&[u8], &[u8]) {

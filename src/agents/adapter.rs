@@ -169,7 +169,7 @@ pub enum Login {
 pub struct StartedAs {
     /// The adapter that parses the output.
     pub adapter: Kind,
-    /// The profile; older versions did not write it.
+    /// The profile, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
     /// The requested model.

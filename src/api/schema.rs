@@ -104,7 +104,7 @@ pub struct EventRecord {
 pub struct Checkpoint {
     /// The checkpoint's name.
     pub name: String,
-    /// Its number, which is never reused; none for a checkpoint of a version without numbers.
+    /// Its number, which is never reused.
     #[schema(required = false)]
     pub number: u64,
     /// When it was requested.

@@ -76,8 +76,6 @@ pub struct Summary {
     pub needs_you: Vec<NeedsYou>,
     /// What was used in this run.
     pub used: UsedView,
-    /// The old name of `used`, kept for one version.
-    pub spent: UsedView,
     #[serde(skip)]
     totals: Spent,
 }
@@ -110,7 +108,6 @@ impl Summary {
             }),
             needs_you: view::after_a_start(view::needs_you(state)),
             used: view::used(&totals),
-            spent: view::used(&totals),
             totals,
         }
     }
@@ -122,7 +119,6 @@ impl Summary {
         self.nothing_to_land.retain(new);
         self.totals = self.totals.since(&before.used);
         self.used = view::used(&self.totals);
-        self.spent = self.used.clone();
         self.since = before.at;
     }
 

@@ -29,7 +29,9 @@ use crate::domain::evolve::evolve;
 use crate::domain::hook::HookName;
 use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, Oid, ProfileName, RunId};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
+use crate::domain::memory::Evidence;
 use crate::domain::observation::{RunEnd, RunEndKind};
+use crate::domain::request::Author;
 use crate::domain::settings::{BaselineMode, CanaryMode, Mode, Settings};
 use crate::domain::signal::Signal;
 use crate::domain::state::baseline::Doubt;
@@ -233,7 +235,6 @@ fn swarm_events() -> Vec<Event> {
         Event::Mark(Mark {}),
         Event::DaemonStarted(DaemonStarted {
             version: "0.1.0".into(),
-            owes_hooks: true,
             counters: None,
             host: None,
         }),
@@ -596,7 +597,6 @@ fn rollback() -> Rollback {
         to: name("before-release"),
         commit: oid(),
         safety: name("before-rollback-1"),
-        stash: true,
         pause: false,
         resume: false,
         from: None,
@@ -786,7 +786,14 @@ fn run_events() -> Vec<Event> {
             profile: Some(profile()),
             global: true,
             content: "the tests need a database".into(),
-            evidence: None,
+            evidence: Box::new(Evidence {
+                author: Author::Agent {
+                    id: agent(),
+                    idea_id: Some(idea_id()),
+                    run: run(),
+                },
+                ..Evidence::default()
+            }),
             claim: None,
             restored: false,
         }),

@@ -262,7 +262,7 @@ pub struct RunEnd {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_tests: Option<u32>,
     /// After an iteration: the files of the worktree as a tree in git; of a clean one, its commit.
-    /// `None` if they cannot be read. Older logs have a digest instead.
+    /// `None` if they cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
     /// After an iteration: the program's own report; `None` if it reports none.

@@ -122,8 +122,6 @@ impl Needs {
                 Verdict::Needed(Need::Unfinished)
             };
             self.attempts.insert(attempt_name(&attempt.branch), verdict);
-            // Earlier versions named it after the worktree.
-            self.attempts.insert(attempt.worktree.clone(), verdict);
         }
     }
 

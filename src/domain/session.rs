@@ -76,7 +76,6 @@ pub struct Session {
     /// Profile whose program it belongs to.
     pub profile: ProfileName,
     /// Its usage so far, as its program counts.
-    #[serde(default)]
     pub counted: Counted,
     /// Runs in a row that could not resume it.
     #[serde(default, skip_serializing_if = "is_zero")]

@@ -98,11 +98,9 @@ pub struct Settings {
     /// Most quality commands of agents' worktrees at once; `None`: as many as fit on the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_checks: Option<u32>,
-    /// Whether the untouched target must pass them before work begins. Older logs do not say.
-    #[serde(default = "unchecked", skip_serializing_if = "is_unchecked")]
+    /// Whether the untouched target must pass them before work begins.
     pub baseline: BaselineMode,
-    /// Whether swarm probes if they see the tree that they check. Older logs do not say.
-    #[serde(default = "unprobed", skip_serializing_if = "is_unprobed")]
+    /// Whether swarm probes if they see the tree that they check.
     pub canary: CanaryMode,
     /// Whether finished work enters the merge queue without approval.
     pub auto_merge: bool,
@@ -160,7 +158,7 @@ pub struct Settings {
     /// Learnings that support no fact and stay in the state.
     #[serde(default = "window", skip_serializing_if = "is_window")]
     pub memory_window: u32,
-    /// Whether each iteration gets a provenance record. Older logs do not say.
+    /// Whether each iteration gets a provenance record.
     #[serde(default, skip_serializing_if = "is_default")]
     pub keep_records: bool,
     /// When a model makes facts of learnings.
@@ -288,25 +286,6 @@ impl Budget {
             tokens: self.tokens_per_day,
         }
     }
-}
-
-/// What an older daemon did.
-fn unchecked() -> BaselineMode {
-    BaselineMode::Off
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
-fn is_unchecked(mode: &BaselineMode) -> bool {
-    *mode == unchecked()
-}
-
-fn unprobed() -> CanaryMode {
-    CanaryMode::Off
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
-fn is_unprobed(mode: &CanaryMode) -> bool {
-    *mode == unprobed()
 }
 
 fn yes() -> bool {

@@ -58,9 +58,6 @@ const EARLIEST: i64 = -62_167_219_200_000;
 const LATEST: i64 = 253_402_300_799_999;
 
 const DAY_MILLIS: i64 = 86_400_000;
-/// Most digits of a year that are parsed: logs from before clamping contain years with more than
-/// four.
-const YEAR: usize = 9;
 
 /// Converts days since 1970-01-01 to (year, month, day), proleptic Gregorian. The 400-year era
 /// counts from 1 March 0000, so that the leap day is the last of its year.
@@ -124,7 +121,7 @@ fn parse(text: &[u8]) -> Option<Timestamp> {
         (19, b'Z'),
     ];
     let (year, rest) = text.split_at_checked(text.len().checked_sub(20)?)?;
-    if !(4..=YEAR).contains(&year.len()) || marks.iter().any(|(at, mark)| rest[*at] != *mark) {
+    if year.len() != 4 || marks.iter().any(|(at, mark)| rest[*at] != *mark) {
         return None;
     }
     let (year, month, day) = (digits(year)?, digits(&rest[1..3])?, digits(&rest[4..6])?);
@@ -198,6 +195,7 @@ mod tests {
             "2026-01-01T00:00:00Z",
             "226-01-01T00:00:00.000Z",
             "-226-01-01T00:00:00.000Z",
+            "58862-01-20T02:40:00.000Z",
             "1234567890-01-01T00:00:00.000Z",
         ] {
             assert!(text.parse::<Timestamp>().is_err(), "{text}");
@@ -211,10 +209,6 @@ mod tests {
         assert_eq!(
             Timestamp::from_millis(0).plus_millis(i64::MAX).to_string(),
             last
-        );
-        assert_eq!(
-            "58862-01-20T02:40:00.000Z".parse(),
-            Ok(Timestamp::from_millis(LATEST))
         );
         let first = Timestamp::from_millis(i64::MIN);
         assert_eq!(first.to_string(), "0000-01-01T00:00:00.000Z");

@@ -1,7 +1,7 @@
 //! What a warning is about. Its key in the log is the kind's prefix and the thing's name.
 //!
-//! Invariant: prefixes are part of old logs and never change. A new kind gets a prefix that no
-//! other key begins with. `decide` and the daemon raise warnings, `view` shows their kind.
+//! Invariant: a kind keeps its prefix, which is in logs. A new kind gets a prefix that no other key
+//! begins with. `decide` and the daemon raise warnings, `view` shows their kind.
 
 use std::fmt::Display;
 

@@ -66,6 +66,16 @@ pub enum JournalError {
         /// The newest format this version reads.
         known: u64,
     },
+    /// Another development version wrote the log: its events have other forms.
+    #[error(
+        "{} was made by another development version of swarm, whose events have other forms. \
+         Nothing was changed",
+        file.display()
+    )]
+    OtherSchema {
+        /// The first segment.
+        file: PathBuf,
+    },
     /// A line is intact, but this version does not know its event.
     #[error(
         "event {seq} in {} is intact, but this swarm does not understand it: {why}. \
@@ -128,6 +138,10 @@ impl JournalError {
             Self::Event { .. } => {
                 &["use the swarm that wrote it, or see your options: swarm doctor"]
             }
+            Self::OtherSchema { .. } => &[
+                "use the swarm that made it",
+                "start over without its ideas: mv .swarm .swarm-before && swarm init --new",
+            ],
             Self::RepairInterrupted { .. } => &["finish the repair: swarm doctor --fix"],
             Self::RepairUnreadable { .. } => &[
                 "copy the files in .swarm/state/doctor-TIME/old/ (the newest such folder) back to \

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 
 use super::error::JournalError;
 use super::reader::{parse, read_exactly};
-use super::record::{MAX_LINE, Record};
+use super::record::{JournalEvent, MAX_LINE, Record};
 use super::segments::{Cursor, Position, Segments, Torn, ending_line};
 use super::snapshot::{self, PREVIOUS_FILE, SNAPSHOT_FILE, Snapshot, SnapshotFault, read_snapshot};
 use super::tail_scan::{ChainStart, Progress};
@@ -65,7 +65,7 @@ pub struct Loaded<S, E> {
 }
 
 /// Surveys the log of a state directory and chooses where to start from. Read-only; needs no lock.
-pub fn load<S: DeserializeOwned, E: DeserializeOwned>(
+pub fn load<S: DeserializeOwned, E: JournalEvent>(
     state_dir: &Path,
 ) -> Result<Loaded<S, E>, JournalError> {
     Survey::of(state_dir)?.load()
@@ -156,10 +156,9 @@ impl Survey {
         Ok(parsed.map_or_else(|_| String::new(), |Kind { kind }| kind))
     }
 
-    /// Chooses where to start from.
-    pub fn load<S: DeserializeOwned, E: DeserializeOwned>(
-        self,
-    ) -> Result<Loaded<S, E>, JournalError> {
+    /// Chooses where to start from. Refuses a log whose events have other forms.
+    pub fn load<S: DeserializeOwned, E: JournalEvent>(self) -> Result<Loaded<S, E>, JournalError> {
+        self.segments.refuse_other_schema(E::SCHEMA)?;
         let (snapshot, cursor, start) = match self.candidate(SNAPSHOT_FILE)? {
             Ok((snapshot, cursor)) => {
                 let seq = snapshot.position.seq;

@@ -1,7 +1,7 @@
 //! The event log on disk, without the meaning of its events. Called by `daemon`.
 //!
-//! `record`, `reader` and `upcast` handle lines; `segments` the files; `tail_scan` tells a torn
-//! tail from damage. `open`, `append` and `writer` write; `copy` copies a log, or a part of it;
+//! `record` and `reader` handle lines; `segments` the files; `tail_scan` tells a torn tail from
+//! damage. `open`, `append` and `writer` write; `copy` copies a log, or a part of it;
 //! `load` and `snapshot` read a state; `lock` admits one daemon, `ballast` reserves disk space,
 //! `disk` and `error` serve the others, and `repair` repairs damage. See [`StateLock::acquire`],
 //! [`Journal::open`] and [`load()`].
@@ -28,7 +28,6 @@ mod tail_scan;
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
-mod upcast;
 mod writer;
 
 pub use append::Journal;
@@ -48,5 +47,4 @@ pub use snapshot::{
     read_snapshot, snapshot_bytes, write_snapshot, write_snapshot_with,
 };
 pub use tail_scan::{ChainStart, Scan, Tail, scan};
-pub use upcast::{OLDEST, OldEvent, Step, upcast};
 pub use writer::{Appended, Batch, Writer, WriterDied, spawn_writer};

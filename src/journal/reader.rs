@@ -100,7 +100,7 @@ pub(super) fn parse<E: DeserializeOwned>(
     segment: &Segment,
     line: &Line<'_>,
 ) -> Result<Record<E>, JournalError> {
-    record::parse(line.header, line.bytes).map_err(|why| JournalError::Event {
+    record::parse(line.bytes).map_err(|why| JournalError::Event {
         file: segment.path.clone(),
         seq: line.header.seq,
         why,

@@ -3,7 +3,7 @@
 //! Invariant: `crc` is the CRC-32C of all bytes before the suffix `,"crc":"xxxxxxxx"}`, continued
 //! from the crc of the record before (0 before the first): it is checked on the raw bytes, a line
 //! is never serialised again to check it. The key order `v`, `seq`, `dur`, `ts`, `kind`, `data`,
-//! `crc` is part of the format.
+//! `crc` is part of the format; the first record of a log has `schema` behind `dur`.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,10 +12,9 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-use super::upcast;
 use crate::domain::time::Timestamp;
 
-/// The format that is written. Older ones are read through [`mod@upcast`].
+/// The only format there is; a newer one is refused.
 pub const FORMAT: u64 = 1;
 
 /// Bytes that a line may have, its line end included.
@@ -23,6 +22,10 @@ pub const MAX_LINE: usize = 64 * 1024;
 
 /// What the journal asks of an event: serde with `#[serde(tag = "kind", content = "data")]`.
 pub trait JournalEvent: Serialize + DeserializeOwned {
+    /// Digest of the forms that the events have in this build, for the first record of a log; 0 for
+    /// none.
+    const SCHEMA: u64 = 0;
+
     /// The event that only says "all before me is on disk". A struct variant, so that it has its
     /// `data`.
     fn mark() -> Self;
@@ -74,22 +77,46 @@ pub(super) enum EncodeError {
 
 const SUFFIX: usize = r#","crc":"00000000"}"#.len();
 const CRC_KEY: &[u8] = br#","crc":""#;
+const SCHEMA_KEY: &[u8] = br#","schema":""#;
 
 /// Reads the numbers at the beginning of a line; `None` when it does not begin as a record does.
 pub(super) fn header(line: &[u8]) -> Option<Header> {
+    Some(beginning(line)?.header)
+}
+
+/// The digest of the events' forms that a line has; 0 for none.
+pub(super) fn schema(line: &[u8]) -> Option<u64> {
+    Some(beginning(line)?.schema)
+}
+
+struct Beginning<'a> {
+    header: Header,
+    schema: u64,
+    /// What follows `"ts":"`.
+    rest: &'a [u8],
+}
+
+fn beginning(line: &[u8]) -> Option<Beginning<'_>> {
     let (v, rest) = version(line)?;
     let (seq, rest) = number(rest.strip_prefix(br#","seq":"#)?)?;
     let (dur, rest) = number(rest.strip_prefix(br#","dur":"#)?)?;
-    rest.starts_with(br#","ts":""#)
-        .then_some(Header { v, seq, dur })
+    let (schema, rest) = match rest.strip_prefix(SCHEMA_KEY) {
+        Some(rest) => {
+            let (digits, rest) = quoted(rest)?;
+            (u64::from_str_radix(digits, 16).ok()?, rest)
+        }
+        None => (0, rest),
+    };
+    Some(Beginning {
+        header: Header { v, seq, dur },
+        schema,
+        rest: rest.strip_prefix(br#","ts":""#)?,
+    })
 }
 
 /// The time at the beginning of a line, as written, and what follows.
 fn time(line: &[u8]) -> Option<(&str, &[u8])> {
-    let (_, rest) = version(line)?;
-    let (_, rest) = number(rest.strip_prefix(br#","seq":"#)?)?;
-    let (_, rest) = number(rest.strip_prefix(br#","dur":"#)?)?;
-    quoted(rest.strip_prefix(br#","ts":""#)?)
+    quoted(beginning(line)?.rest)
 }
 
 /// The time at the beginning of a line.
@@ -97,10 +124,9 @@ pub(super) fn time_of(line: &[u8]) -> Option<Timestamp> {
     time(line)?.0.parse().ok()
 }
 
-/// What a line of [`FORMAT`] says of its event; `None` for one of another format, which may mean
-/// something else by the same words.
+/// What a line of [`FORMAT`] says of its event; `None` if it is no event.
 pub(super) fn envelope(header: Header, line: &[u8]) -> Option<Envelope<'_>> {
-    let (ts, rest) = time(line).filter(|_| header.v == FORMAT)?;
+    let (ts, rest) = time(line)?;
     let (kind, _) = quoted(rest.strip_prefix(br#","kind":""#)?)?;
     Some(Envelope {
         seq: header.seq,
@@ -186,6 +212,11 @@ fn write_line<E: JournalEvent>(
         out.extend_from_slice(key);
         push_number(out, number);
     }
+    let is_first = previous == 0;
+    if is_first && E::SCHEMA != 0 {
+        out.extend_from_slice(SCHEMA_KEY);
+        out.extend_from_slice(format!("{:016x}\"", E::SCHEMA).as_bytes());
+    }
     out.extend_from_slice(br#","ts":""#);
     out.extend_from_slice(ts.as_bytes());
     out.push(b'"');
@@ -246,13 +277,10 @@ fn push_hex(out: &mut Vec<u8>, number: u32) {
     out.extend([28, 24, 20, 16, 12, 8, 4, 0].map(digit));
 }
 
-/// Parses a line whose crc and numbers have been checked. The text says what is wrong.
-pub(super) fn parse<E: DeserializeOwned>(header: Header, line: &[u8]) -> Result<Record<E>, String> {
-    if header.v == FORMAT {
-        serde_json::from_slice(line).map_err(|e| e.to_string())
-    } else {
-        upcast::parse_old(header, line)
-    }
+/// Parses a line of [`FORMAT`] whose crc and numbers have been checked. The text says what is
+/// wrong.
+pub(super) fn parse<E: DeserializeOwned>(line: &[u8]) -> Result<Record<E>, String> {
+    serde_json::from_slice(line).map_err(|e| e.to_string())
 }
 
 fn number(bytes: &[u8]) -> Option<(u64, &[u8])> {
@@ -282,15 +310,25 @@ impl<'de, E: Deserialize<'de>> Visitor<'de> for RecordVisitor<E> {
     type Value = Record<E>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a record with v, seq, dur, ts, kind, data in this order")
+        f.write_str("a record with v, seq, dur, schema, ts, kind, data in this order")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Record<E>, A::Error> {
         let _format: u64 = value_of(&mut map, "v")?;
+        let seq = value_of(&mut map, "seq")?;
+        let dur = value_of(&mut map, "dur")?;
+        let mut key = map.next_key::<&str>()?;
+        if key == Some("schema") {
+            map.next_value::<de::IgnoredAny>()?;
+            key = map.next_key()?;
+        }
+        if key != Some("ts") {
+            return Err(de::Error::missing_field("ts"));
+        }
         Ok(Record {
-            seq: value_of(&mut map, "seq")?,
-            dur: value_of(&mut map, "dur")?,
-            ts: value_of(&mut map, "ts")?,
+            seq,
+            dur,
+            ts: map.next_value()?,
             event: E::deserialize(MapAccessDeserializer::new(map))?,
         })
     }
@@ -344,12 +382,6 @@ mod tests {
         assert_eq!(read.line, line);
         assert_eq!(time_of(line), Some(TS));
         assert_eq!(time_of(b"{}"), None);
-        let other = Header {
-            v: FORMAT + 1,
-            seq: 42,
-            dur: 41,
-        };
-        assert_eq!(envelope(other, line), None);
     }
 
     #[test]
@@ -364,8 +396,7 @@ mod tests {
         ];
         for event in events {
             let line = line(&event);
-            let header = header(&line).unwrap();
-            let record: Record<Note> = parse(header, line.trim_ascii_end()).unwrap();
+            let record: Record<Note> = parse(line.trim_ascii_end()).unwrap();
             assert_eq!((record.seq, record.dur, record.ts), (42, 41, TS));
             assert_eq!(record.event, event);
         }

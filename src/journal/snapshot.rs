@@ -169,9 +169,7 @@ struct Head {
     seq: u64,
     log_crc: String,
     config_hash: String,
-    #[serde(default)]
     segment: u64,
-    #[serde(default)]
     offset: u64,
 }
 

@@ -15,7 +15,6 @@
 use std::io::BufRead as _;
 
 use super::record::{self, FORMAT, Header, MAX_LINE};
-use super::upcast::OLDEST;
 
 /// The fewest bytes that a disk writes at once.
 const SECTOR: usize = 512;
@@ -233,10 +232,9 @@ fn check(bytes: &[u8], chain: ChainStart) -> Result<Line<'_>, Stop> {
             "it says that the events up to {} were on disk before it",
             header.dur
         ))),
-        Some(header) if header.v < OLDEST => Err(Stop::Impossible(format!(
-            "format {} was never released",
-            header.v
-        ))),
+        Some(header) if header.v < FORMAT => {
+            Err(Stop::Impossible(format!("there is no format {}", header.v)))
+        }
         Some(header) => Ok(Line { header, crc, bytes }),
         None => Err(Stop::Impossible("it does not begin like an event".into())),
     }

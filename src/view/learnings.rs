@@ -28,9 +28,9 @@ pub struct LearningView {
     pub profile: Option<ProfileName>,
     /// What was learned.
     pub content: String,
-    /// Who reported it first; null for an old learning of nobody.
-    #[schema(value_type = Option<AuthorShape>, required)]
-    pub by: Option<Author>,
+    /// Who reported it first.
+    #[schema(value_type = AuthorShape)]
+    pub by: Author,
     /// The agents that reported it, in order.
     pub sources: Vec<SourceView>,
     /// When it was first reported.
@@ -52,9 +52,6 @@ pub struct SourceView {
     /// The agent.
     #[schema(value_type = String)]
     pub agent_id: AgentId,
-    /// The old name of `agentId`, kept for one version.
-    #[schema(value_type = String)]
-    pub agent: AgentId,
     /// The idea that it worked on; null if that is no longer known.
     #[schema(value_type = Option<String>)]
     pub idea_id: Option<IdeaId>,
@@ -72,16 +69,16 @@ fn view(state: &State, learning: &Learning) -> LearningView {
         let idea = evidence.author.idea().cloned();
         Some(SourceView {
             agent_id: agent.clone(),
-            agent: agent.clone(),
             idea_id: idea.or_else(|| idea_of(state, agent)),
         })
     };
+    let first = learning.evidence.kept.first();
     LearningView {
         id: learning.id.clone(),
         scope: if learning.global { "global" } else { "local" },
         profile: learning.profile.clone(),
         content: learning.content.clone(),
-        by: learning.evidence.kept.first().map(|it| it.author.clone()),
+        by: first.map_or_else(Author::default, |it| it.author.clone()),
         sources: learning.evidence.kept.iter().filter_map(source).collect(),
         learned_at: learning.at,
         key: learning.key.as_ref().map(ToString::to_string),

@@ -23,9 +23,6 @@ pub struct MergeView {
     /// The agent whose work it is.
     #[schema(value_type = String)]
     pub agent_id: AgentId,
-    /// The old name of `agentId`, kept for one version.
-    #[schema(value_type = String)]
-    pub agent: AgentId,
     /// The agent's branch.
     pub branch: String,
     /// The commit to merge.
@@ -64,7 +61,6 @@ pub(super) fn merge(state: &State, entry: &MergeEntry) -> MergeView {
         idea_id: entry.idea.clone(),
         state: entry.phase,
         agent_id: entry.agent.clone(),
-        agent: entry.agent.clone(),
         branch: entry.branch.clone(),
         source: entry.source.clone(),
         held: entry.held,

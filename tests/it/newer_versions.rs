@@ -100,3 +100,56 @@ fn a_run_under_way_with_records_of_a_newer_format() {
     assert_eq!(sandbox.idea_status(&idea), "done");
     assert_eq!(sandbox.show(&idea)["attempts"], 1);
 }
+
+/// The log as another build would have begun it: with another digest, and each crc made again.
+fn begun_by_another_build(log: &str) -> String {
+    let key = "\"schema\":\"";
+    let digest = log.find(key).unwrap() + key.len();
+    let mut other = log.to_owned();
+    let digit = if &log[digest..=digest] == "0" {
+        "1"
+    } else {
+        "0"
+    };
+    other.replace_range(digest..=digest, digit);
+    let mut crc = 0;
+    let again = other.lines().map(|line| {
+        let (body, _) = line.rsplit_once(",\"crc\":\"").unwrap();
+        crc = crc32c::crc32c_append(crc, body.as_bytes());
+        format!("{body},\"crc\":\"{crc:08x}\"}}\n")
+    });
+    again.collect()
+}
+
+#[test]
+fn a_log_of_another_development_version() {
+    let sandbox = with_history();
+    let path = sandbox.dot_swarm("state/events.jsonl");
+    let log = fs::read_to_string(&path).unwrap();
+    assert_eq!(log.matches("\"schema\":\"").count(), 1);
+    assert!(log.lines().next().unwrap().contains("\"schema\":\""));
+    fs::write(&path, begun_by_another_build(&log)).unwrap();
+    let commands: &[&[&str]] = &[
+        &["start"],
+        &["idea", "add", "x"],
+        &["start", "--detach"],
+        &["idea", "list"],
+        &["status"],
+    ];
+    let words = [
+        "events.jsonl",
+        "another development version",
+        "swarm init --new",
+    ];
+    assert_refused(&sandbox, commands, &words);
+    // Whoever looks into it still can.
+    let doctor = sandbox.swarm(&["doctor"]);
+    assert_eq!(doctor.code, 1, "{doctor}");
+    assert!(
+        doctor.stdout.contains("another development version"),
+        "{doctor}"
+    );
+    assert!(!doctor.stdout.contains("damaged"), "{doctor}");
+    fs::write(&path, log).unwrap();
+    assert_eq!(sandbox.run_until_idle(), 0);
+}

@@ -184,13 +184,13 @@ fn it_says_what_landed_failed_waits_is_stuck_and_was_spent() {
     assert_eq!(ids(&seen, "waiting"), ["idea-003", "idea-004"]);
     assert_eq!(seen["stuck"][0]["ideaId"], "idea-004");
     assert_eq!(seen["landed"][0]["commit"], sandbox.head("main"));
-    assert_eq!(seen["failed"][0]["why"], "*why* <b>not</b>");
-    assert_eq!(seen["waiting"][0]["why"], "waits for idea-002");
-    assert_eq!(seen["waiting"][1].get("why"), None);
+    assert_eq!(seen["failed"][0]["reason"], "*why* <b>not</b>");
+    assert_eq!(seen["waiting"][0]["reason"], "waits for idea-002");
+    assert_eq!(seen["waiting"][1].get("reason"), None);
     assert_eq!(seen["accounts"], json!([]));
     assert_eq!(seen["needsYou"][0]["ideaId"], "idea-002");
     // Three iterations have told what they used; the one that is held has not.
-    let spent = &seen["spent"];
+    let spent = &seen["used"];
     assert_eq!(spent["usd"], 0.75);
     assert_eq!(spent["runs"], 3);
     assert_eq!(
@@ -208,7 +208,7 @@ fn it_says_what_landed_failed_waits_is_stuck_and_was_spent() {
     }
     assert_eq!(ids(&later, "waiting"), ids(&seen, "waiting"));
     assert_eq!(later["stuck"], json!([]));
-    assert_eq!(later["spent"]["usd"], 0.75);
+    assert_eq!(later["used"]["usd"], 0.75);
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn since_is_a_time_a_span_or_the_last_report() {
     let landed = |args: &[&str]| {
         let args: Vec<&str> = args.iter().copied().chain(["--json"]).collect();
         let seen = report(&sandbox, &args).json();
-        (ids(&seen, "landed").len(), seen["spent"]["usd"].as_f64())
+        (ids(&seen, "landed").len(), seen["used"]["usd"].as_f64())
     };
     let (all, none) = ((1, Some(0.25)), (0, Some(0.0)));
     // There has been no last one.
@@ -304,13 +304,13 @@ fn the_end_of_a_start_until_idle_tells_the_same_of_its_own_time() {
     assert_eq!(ids(summary, "failed"), ["idea-002"]);
     assert_eq!(ids(summary, "waiting"), ["idea-003"]);
     assert_eq!(summary["stuck"], json!([]));
-    assert_eq!(summary["spent"]["usd"], 0.25);
+    assert_eq!(summary["used"]["usd"], 0.25);
     assert_eq!(summary["needsYou"][0]["ideaId"], "idea-002");
     let since = summary["since"].as_str().unwrap();
     let seen = report(&sandbox, &["--json", "--since", since]).json();
     assert_eq!(ids(&seen, "failed"), ["idea-002"]);
     assert_eq!(ids(&seen, "landed"), Vec::<&str>::new());
-    assert_eq!(seen["spent"], summary["spent"]);
+    assert_eq!(seen["used"], summary["used"]);
 }
 
 #[test]

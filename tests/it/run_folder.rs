@@ -68,7 +68,7 @@ fn assert_heard(sandbox: &Sandbox, id: &str, harm: &str) {
     let shown = sandbox.show(id);
     assert_eq!(shown["attempts"], 1, "{harm}: {shown}");
     let report = sandbox.swarm(&["report", "--json"]).json();
-    assert_eq!(report["spent"]["runs"], 2, "{harm}: {report}");
+    assert_eq!(report["used"]["runs"], 2, "{harm}: {report}");
     sandbox.assert_repository_clean();
 }
 
@@ -197,7 +197,7 @@ fn a_conversation_that_goes_on_in_the_next_attempt_is_told_what_the_idea_has_bec
     sandbox
         .swarm(&["idea", "edit", &id, "--text", "Write NEW"])
         .ok();
-    let agent = sandbox.show(&id)["agent"].as_str().unwrap().to_owned();
+    let agent = sandbox.show(&id)["agentId"].as_str().unwrap().to_owned();
     sandbox.swarm(&["agent", "stop", &agent]).ok();
     sandbox.wait_idea(&id, "done");
     daemon.stop();

@@ -322,8 +322,8 @@ fn the_learnings_are_the_same_with_and_without_a_daemon() {
     assert_eq!(
         sources,
         &json!([
-            {"agentId": "ed-001", "agent": "ed-001", "ideaId": first},
-            {"agentId": "ed-002", "agent": "ed-002", "ideaId": second}
+            {"agentId": "ed-001", "ideaId": first},
+            {"agentId": "ed-002", "ideaId": second}
         ])
     );
     assert_eq!(by_daemon.as_array().unwrap().len(), 2, "{by_daemon}");

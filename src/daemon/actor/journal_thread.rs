@@ -12,6 +12,9 @@ use crate::journal::{
 };
 
 impl JournalEvent for Event {
+    /// Until the first tag: a digest of one sample of each form that an event may have.
+    const SCHEMA: u64 = fnv1a(include_bytes!("../../../tests/golden/events-v1.jsonl"));
+
     fn mark() -> Self {
         Self::Mark(Mark {})
     }
@@ -19,6 +22,17 @@ impl JournalEvent for Event {
     fn kind(&self) -> &str {
         Event::kind(self)
     }
+}
+
+/// FNV-1a, 64 bits.
+const fn fnv1a(bytes: &[u8]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325;
+    let mut at = 0;
+    while at < bytes.len() {
+        hash = (hash ^ bytes[at] as u64).wrapping_mul(0x0100_0000_01b3);
+        at += 1;
+    }
+    hash
 }
 
 /// The result of writing a batch.

@@ -55,7 +55,6 @@ pub struct CheckpointFile {
     /// Attempts that were going on.
     pub agent_states: Vec<AgentState>,
     /// What attempts that were over had left for the next.
-    #[serde(default)]
     pub kept_work: Vec<AgentState>,
     /// Everything.
     pub state_snapshot: State,

@@ -39,15 +39,12 @@ pub struct Preview {
     /// Uncommitted files of a person that are in the way, escaped for people.
     pub dirty_files: Vec<String>,
     /// The shell commands that put these files aside, one for each checkout.
-    #[serde(default)]
     pub commands: Vec<String>,
     /// Agents that are stopped; their work is kept.
     pub agents_stopped: Vec<Stopped>,
     /// Ideas that autopilot would start, or start again, once it goes on; none in other modes.
-    #[serde(default)]
     pub ideas_to_start: u64,
     /// Those ideas.
-    #[serde(default)]
     pub ideas_starting: Vec<IdeaId>,
     /// What a person said to agents since and no prompt has carried yet: nobody will be told.
     pub messages_dropped: Vec<Dropped>,
@@ -76,7 +73,6 @@ pub struct Lost {
     /// The first line of its message.
     pub subject: String,
     /// No landing of swarm brought it.
-    #[serde(default)]
     pub own: bool,
 }
 

@@ -326,7 +326,6 @@ mod tests {
             to: checkpoint_name("mid"),
             commit: oid(1),
             safety: checkpoint_name("safety"),
-            stash: false,
             pause: false,
             resume: true,
             from: None,

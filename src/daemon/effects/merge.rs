@@ -335,7 +335,8 @@ fn started(
     })
 }
 
-/// The work and the target; none, too, where an older version asked, which named no work.
+/// The work and the target. `None` where the target is merged into work that was given back: no
+/// entry of the queue names that work.
 fn merged(source: Option<&Oid>, target: Option<&Oid>) -> Result<Option<Merged>, GitError> {
     source
         .zip(target)

@@ -14,22 +14,9 @@ use crate::domain::time::Timestamp;
 use crate::journal::{JournalError, Record, replay};
 
 /// All learnings of a log, those too that the state no longer has.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Archive {
     state: State,
-}
-
-impl Default for Archive {
-    fn default() -> Self {
-        // No learning is about a hook.
-        let owes_hooks = true;
-        Self {
-            state: State {
-                owes_hooks,
-                ..State::default()
-            },
-        }
-    }
 }
 
 impl Archive {

@@ -159,7 +159,7 @@ mod tests {
         let agent = Author::Agent {
             id: "ed-001".parse().unwrap(),
             idea_id: None,
-            run: None,
+            run: "r1".parse().unwrap(),
         };
         let paths = |sources: &Sources| {
             let seen = seen_in(&State::default(), sources);

@@ -83,7 +83,7 @@ mod tests {
         let author = Author::Agent {
             id: agent(number / 4 % 3),
             idea_id: None,
-            run: None,
+            run: "r1".parse().unwrap(),
         };
         Event::FactConfirmed(FactConfirmed {
             key: "api.port".parse().unwrap(),

@@ -153,10 +153,7 @@ fn select(
         (from, last),
         &|line| kinds.contains(&line.kind),
         &mut |record: Record<Raw>| {
-            // Lines of an older format are not filtered before they are parsed.
-            if kinds.contains(&record.event.kind.as_str()) {
-                each(record);
-            }
+            each(record);
             ControlFlow::Continue(())
         },
     )

@@ -153,7 +153,6 @@ fn before(context: &DriverContext, run: &RunId) -> Option<TreeAt> {
 
 /// The files after the iteration, if they could be read.
 fn after(owed: &OwedRecord) -> Option<TreeAt> {
-    // The digest of an older version is no object.
     let oid = |text: &str| git::Oid::from_str(text).ok();
     let tree = oid(owed.end.tree.as_deref()?)?;
     let commit = owed.end.head.as_ref().map(Oid::as_str).and_then(oid);

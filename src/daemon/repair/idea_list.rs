@@ -18,8 +18,6 @@ pub(super) struct Listed {
     pub(super) tags: Vec<String>,
     pub(super) priority: i64,
     pub(super) after: Vec<IdeaId>,
-    /// Older versions had no holds.
-    #[serde(default)]
     pub(super) held: bool,
     pub(super) retry_count: u32,
     pub(super) attempts: u32,

@@ -70,8 +70,6 @@ pub(super) async fn report(handle: &Handle, dir: &RunDir, run: &RunId, purpose: 
     let read = spawn_blocking(move || launch_record::text(&path, MAX_BYTES)).await;
     let text = match read.map_err(io::Error::other).and_then(|text| text) {
         Ok(text) => text,
-        // Runs of older versions have none.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return,
         Err(error) => {
             tracing::warn!(%run, %error, "what the prompt shows of the memory cannot be read");
             return;

@@ -64,8 +64,6 @@ pub(super) struct Plan<'a> {
     pub(super) events: Vec<Event>,
     effects: u64,
     runs: u64,
-    /// Whether `hookOwed` events, existing or in this plan, determine which hooks are called.
-    owes_hooks: bool,
 }
 
 impl<'a> Plan<'a> {
@@ -76,7 +74,6 @@ impl<'a> Plan<'a> {
             events: Vec::new(),
             effects: state.counters.effects,
             runs: state.counters.runs,
-            owes_hooks: state.owes_hooks,
         }
     }
 
@@ -84,16 +81,13 @@ impl<'a> Plan<'a> {
     pub(super) fn emit(&mut self, event: impl Into<Event>) {
         let event = event.into();
         if let Event::DaemonStarted(started) = &event {
-            self.owes_hooks = started.owes_hooks;
             if let Some(counters) = started.counters {
                 self.effects = counters.effects;
                 self.runs = counters.runs;
             }
         }
-        if self.owes_hooks {
-            let calls = hooks::owed_by(self.state, self.now, &event);
-            self.events.extend(calls.into_iter().map(Event::HookOwed));
-        }
+        let calls = hooks::owed_by(self.state, self.now, &event);
+        self.events.extend(calls.into_iter().map(Event::HookOwed));
         self.events.push(event);
     }
 
@@ -236,7 +230,7 @@ impl<'a> Plan<'a> {
             self.emit(IterationExcused {
                 agent: agent.clone(),
                 excuse,
-                phase: Some(phase),
+                phase,
                 not_before,
             });
         }

@@ -57,7 +57,6 @@ pub(super) fn begin(
         to: name.clone(),
         commit: checkpoint.commit.clone(),
         safety: named(state, "before-rollback", plan.now),
-        stash: false,
         pause,
         resume: !pause,
         from: from.cloned(),
@@ -109,7 +108,6 @@ fn check(plan: &mut Plan<'_>, rollback: &Rollback, settings: &Settings) {
         tag: checkpoint.tag.clone(),
         sha256: checkpoint.sha256.clone(),
         target: settings.target.clone(),
-        stash: false,
         from: rollback.from.clone(),
     });
 }
@@ -206,7 +204,6 @@ fn move_target(plan: &mut Plan<'_>, rollback: &Rollback, settings: &Settings) {
         target: settings.target.clone(),
         expected: safety.commit.clone(),
         commit: rollback.commit.clone(),
-        stash: None,
         at: rollback.at,
     });
 }

@@ -29,7 +29,6 @@ pub(super) fn started(
 ) {
     plan.emit(DaemonStarted {
         version: version.to_owned(),
-        owes_hooks: true,
         counters,
         host: host.cloned(),
     });

@@ -44,8 +44,6 @@ pub struct CheckRollback {
     /// SHA-256 of the checkpoint's file, in hex.
     pub sha256: String,
     pub target: String,
-    /// Always `false`, see [`Rollback::stash`](crate::domain::state::checkpoint::Rollback).
-    pub stash: bool,
     /// Target commit that the person confirmed; if it has moved, nothing is done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Oid>,
@@ -58,9 +56,6 @@ pub struct MoveTarget {
     /// Commit that the target must be at.
     pub expected: Oid,
     pub commit: Oid,
-    /// Always `None`; older versions named the stash of local changes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stash: Option<String>,
     /// When the rollback was requested.
     pub at: Timestamp,
 }

@@ -104,7 +104,8 @@ pub struct StartResolution {
     pub branch: String,
     pub worktree: String,
     pub target: Oid,
-    /// The work to merge: the branch's commit when it was queued.
+    /// The work to merge: the branch's commit when it was queued. Absent where the target is merged
+    /// into work that was given back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Oid>,
     /// Date of the merge commit.

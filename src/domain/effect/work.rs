@@ -14,8 +14,7 @@ pub struct PrepareWorktree {
     pub agent: AgentId,
     pub idea: IdeaId,
     pub branch: String,
-    /// Name of its worktree; that of `from`, unless an older version
-    /// asked.
+    /// Name of its worktree; that of `from`, if there is one.
     pub worktree: String,
     /// Branch whose current commit the attempt starts from.
     pub target: String,

@@ -35,7 +35,7 @@ pub struct BaselineStarted {
     /// Index in the quality commands, from 0.
     pub index: usize,
     pub run: RunId,
-    /// The command; older logs do not say.
+    /// The command; absent for the probe.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// Whether it is the probe of all quality commands.

@@ -34,9 +34,8 @@ pub struct Learned {
     pub profile: Option<ProfileName>,
     pub global: bool,
     pub content: String,
-    /// Where it comes from; older logs only have the agent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub evidence: Option<Box<Evidence>>,
+    /// Where it comes from.
+    pub evidence: Box<Evidence>,
     /// What it says about a fact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<Claimed>,

@@ -19,7 +19,6 @@ pub struct MergeQueued {
     /// Commit to merge.
     pub source: Oid,
     /// Whether a person must approve it first.
-    #[serde(default)]
     pub held: bool,
 }
 

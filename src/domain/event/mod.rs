@@ -382,7 +382,7 @@ impl Event {
             return Some((&moved.agent, moved.phase));
         }
         if let Self::IterationExcused(excused) = self {
-            return Some((&excused.agent, excused.phase?));
+            return Some((&excused.agent, excused.phase));
         }
         None
     }

@@ -18,9 +18,8 @@ pub struct IterationExcused {
     pub agent: AgentId,
     /// What was at fault.
     pub excuse: Excuse,
-    /// New phase of the attempt; `None` in older logs, where an `attemptMoved` precedes it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub phase: Option<AttemptPhase>,
+    /// New phase of the attempt.
+    pub phase: AttemptPhase,
     /// Must not continue before this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Timestamp>,

@@ -21,10 +21,6 @@ pub struct Mark {}
 #[serde(rename_all = "camelCase")]
 pub struct DaemonStarted {
     pub version: String,
-    /// Whether `hookOwed` events determine hook calls from here on. Before this, and after an older
-    /// daemon, the frozen rules do.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub owes_hooks: bool,
     /// The counters from here on, where runs, worktrees or branches with higher numbers than the
     /// log knows were found: the log was restored from an older copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]

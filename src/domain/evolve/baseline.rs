@@ -42,7 +42,7 @@ pub(super) fn check_out(state: &mut State, at: Timestamp, ready: &BaselineReady)
             next: if passed || !is_checked { commands } else { 0 },
             probe: ready.probe.clone(),
             run: None,
-            since: Some(at),
+            since: at,
         });
     }
     if passed {
@@ -83,7 +83,7 @@ pub(super) fn start(state: &mut State, at: Timestamp, started: &BaselineStarted)
 pub(super) fn begin_run(state: &mut State, at: Timestamp, run: &RunId) {
     if let Some(check) = &mut state.swarm.baseline.checking {
         check.run = Some(run.clone());
-        check.since = Some(at);
+        check.since = at;
     }
 }
 

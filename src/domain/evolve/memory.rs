@@ -14,10 +14,7 @@ use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 
 pub(super) fn learn(state: &mut State, at: Timestamp, learned: &Learned) {
-    let evidence = match &learned.evidence {
-        Some(evidence) => evidence.recorded(state.seq, at),
-        None => reported_by(state, learned).recorded(state.seq, at),
-    };
+    let evidence = learned.evidence.recorded(state.seq, at);
     count_write(state, &evidence.author);
     if let Some(claimed) = &learned.claim {
         claim(state, claimed, &learned.content, evidence.clone());
@@ -47,22 +44,6 @@ pub(super) fn learn(state: &mut State, at: Timestamp, learned: &Learned) {
         at,
         retracted: None,
     });
-}
-
-/// The evidence of a learning in an older log, which only names the agent.
-fn reported_by(state: &State, learned: &Learned) -> Evidence {
-    let author = learned.agent.as_ref().map_or(Author::Person, |id| {
-        let attempt = state.agents.get(id);
-        Author::Agent {
-            id: id.clone(),
-            idea_id: attempt.map(|attempt| attempt.idea.clone()),
-            run: attempt.and_then(|attempt| attempt.run.clone()),
-        }
-    });
-    Evidence {
-        author,
-        ..Evidence::default()
-    }
 }
 
 /// Counts what a run has written.

@@ -2,8 +2,8 @@
 //! decides nothing.
 //!
 //! Invariant: one exhaustive match, so that a new kind of event does not compile until someone has
-//! decided what it changes. An event about something unknown to the state (a newer log, older
-//! rules) changes only `seq`. The actor and every replay call it.
+//! decided what it changes. An event about something that the state does not have changes only
+//! `seq`. The actor and every replay call it.
 
 mod attempt;
 mod attention;
@@ -29,7 +29,7 @@ use super::time::Timestamp;
 
 /// Folds the event with sequence number `seq`, journaled at `at`, into the state.
 pub fn evolve(state: &mut State, seq: u64, at: Timestamp, event: &Event) {
-    let calls = hooks::owed_by(state, seq, at, event);
+    let calls = hooks::owed_by(state, seq, event);
     state.seq = seq;
     state.swarm.last_event_at = at;
     if !matches!(event, Event::HookOwed(_)) {

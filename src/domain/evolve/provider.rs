@@ -22,10 +22,8 @@ const DAYS_KEPT: usize = 400;
 
 pub(super) fn excuse(state: &mut State, excused: &IterationExcused) {
     with_attempt(state, &excused.agent, |attempt| {
-        if let Some(phase) = excused.phase {
-            attempt.phase = phase;
-            attempt.not_before = excused.not_before;
-        }
+        attempt.phase = excused.phase;
+        attempt.not_before = excused.not_before;
         attempt.excused.iterations += 1;
         match excused.excuse {
             Excuse::Cut | Excuse::Idle => attempt.excused.cut += 1,

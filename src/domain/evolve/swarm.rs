@@ -23,7 +23,6 @@ const SLEEPS_KEPT: usize = 20;
 
 /// A new daemon retries the cleanup that failed before, and looks at the target again.
 pub(super) fn start(state: &mut State, at: Timestamp, started: &DaemonStarted) {
-    state.owes_hooks = started.owes_hooks;
     if let Some(counters) = started.counters {
         state.counters = state.counters.at_least(counters);
     }

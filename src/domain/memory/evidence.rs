@@ -20,7 +20,6 @@ pub struct Evidence {
     #[serde(default, skip_serializing_if = "is_unset")]
     pub at: Timestamp,
     /// Who said it.
-    #[serde(default)]
     pub author: Author,
     /// Their words where they differ from the value, at most 300 bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]

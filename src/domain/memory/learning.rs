@@ -8,14 +8,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Evidence, FactKey, LearningRange, Retraction, Sources, learning_number, normal_form};
-use crate::domain::ids::{AgentId, ProfileName};
-use crate::domain::request::Author;
+use super::{FactKey, LearningRange, Retraction, Sources, learning_number, normal_form};
+use crate::domain::ids::ProfileName;
 use crate::domain::time::Timestamp;
 
 /// One sentence that somebody found out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", from = "OnDisk")]
+#[serde(rename_all = "camelCase")]
 pub struct Learning {
     /// `learning-001`.
     pub id: String,
@@ -23,68 +22,20 @@ pub struct Learning {
     pub global: bool,
     /// Profile that a local learning is for; of a global one, the profile of the agent that
     /// reported it first. `None` if a person wrote it for all.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<ProfileName>,
     /// The sentence.
     pub content: String,
     /// Fact that it is a claim about.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<FactKey>,
     /// Who reported it.
     pub evidence: Sources,
     /// When it was first reported.
     pub at: Timestamp,
     /// Set while it is retracted.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retracted: Option<Retraction>,
-}
-
-/// A learning in a snapshot. Older snapshots have the agents alone, as `sources`.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct OnDisk {
-    id: String,
-    global: bool,
-    #[serde(default)]
-    profile: Option<ProfileName>,
-    content: String,
-    #[serde(default)]
-    key: Option<FactKey>,
-    #[serde(default)]
-    evidence: Sources,
-    #[serde(default)]
-    sources: Vec<AgentId>,
-    at: Timestamp,
-    #[serde(default)]
-    retracted: Option<Retraction>,
-}
-
-impl From<OnDisk> for Learning {
-    fn from(on_disk: OnDisk) -> Self {
-        let mut evidence = on_disk.evidence;
-        for id in on_disk.sources {
-            let author = Author::Agent {
-                id,
-                idea_id: None,
-                run: None,
-            };
-            evidence.add(Evidence {
-                at: on_disk.at,
-                author,
-                ..Evidence::default()
-            });
-        }
-        Self {
-            id: on_disk.id,
-            global: on_disk.global,
-            profile: on_disk.profile,
-            content: on_disk.content,
-            key: on_disk.key,
-            evidence,
-            at: on_disk.at,
-            retracted: on_disk.retracted,
-        }
-    }
 }
 
 impl Learning {

@@ -33,12 +33,11 @@ pub enum Author {
     Agent {
         /// The agent.
         id: AgentId,
-        /// The idea that it works on; `None` in old snapshots, which did not record it.
+        /// The idea that it works on; `None` if its attempt is over.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         idea_id: Option<IdeaId>,
-        /// Its run; `None` in old logs, which did not record it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        run: Option<RunId>,
+        /// Its run.
+        run: RunId,
     },
     /// The run that summarises learnings into facts.
     Synthesis {
@@ -62,7 +61,7 @@ impl Author {
             Purpose::Iteration { agent, .. } => Self::Agent {
                 id: agent.clone(),
                 idea_id: state.agents.get(agent).map(|attempt| attempt.idea.clone()),
-                run: Some(run),
+                run,
             },
             Purpose::Hook { .. } => Self::Hook { run },
             Purpose::Synthesis { .. } => Self::Synthesis { run },
@@ -135,8 +134,10 @@ impl Author {
     pub fn run(&self) -> Option<&RunId> {
         match self {
             Self::Person | Self::Mcp { .. } => None,
-            Self::Agent { run, .. } => run.as_ref(),
-            Self::Hook { run } | Self::Synthesis { run } | Self::Check { run } => Some(run),
+            Self::Agent { run, .. }
+            | Self::Hook { run }
+            | Self::Synthesis { run }
+            | Self::Check { run } => Some(run),
         }
     }
 }

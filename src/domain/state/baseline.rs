@@ -130,9 +130,8 @@ pub struct BaselineCheck {
     /// Run of the current quality or setup command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
-    /// When its present step began; older snapshots do not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub since: Option<Timestamp>,
+    /// When its present step began.
+    pub since: Timestamp,
 }
 
 /// How the check of the untouched target failed.

@@ -44,8 +44,7 @@ pub struct Checkpoint {
     pub seq: u64,
     /// SHA-256 of its file, in hex.
     pub sha256: String,
-    /// Its number for people, never reused. `None` until it is in the log, and for checkpoints of
-    /// versions without numbers.
+    /// Its number for people, never reused. `None` until it is in the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<u64>,
 }
@@ -116,10 +115,8 @@ pub struct IdeaThen {
     /// Its status; work in progress becomes pending.
     pub status: IdeaStatus,
     /// Crashes so far.
-    #[serde(default)]
     pub retry_count: u32,
     /// Failed attempts.
-    #[serde(default)]
     pub failed_attempts: u32,
     /// Merge commit that landed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -161,12 +158,9 @@ pub struct Rollback {
     pub commit: Oid,
     /// Checkpoint that undoes the rollback.
     pub safety: CheckpointName,
-    /// Always `false`; may be `true` in logs of versions that stashed local changes in the way.
-    pub stash: bool,
     /// Whether the swarm stays paused afterwards.
     pub pause: bool,
-    /// Whether a pause ends with the rollback. Where both are `false`, as in logs of versions that
-    /// did not pause by themselves, the pause stays as it was.
+    /// Whether a pause ends with the rollback. Where both are `false`, the pause stays as it was.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub resume: bool,
     /// Target commit that the person confirmed; if it has moved, nothing is done.

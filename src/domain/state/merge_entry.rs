@@ -54,7 +54,6 @@ pub struct MergeEntry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pre_merge: Option<Passage>,
     /// Index of the next quality command, from 0.
-    #[serde(default)]
     pub verify_next: usize,
     /// Run of the current quality or setup command.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -115,9 +115,6 @@ pub struct State {
     /// Rollback in progress.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rollback: Option<Box<Rollback>>,
-    /// Whether `hookOwed` events determine hook calls, as set by the last daemon that started.
-    #[serde(skip_serializing_if = "is_false")]
-    pub owes_hooks: bool,
     /// Calls owed for the next event.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hooks_announced: Vec<HookOwed>,

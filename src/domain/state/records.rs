@@ -105,7 +105,6 @@ pub struct OwedRecord {
     /// Profile of the attempt.
     pub profile: ProfileName,
     /// What it was for.
-    #[serde(default)]
     pub task: Task,
     /// When it started.
     pub started_at: Timestamp,

@@ -100,11 +100,9 @@ pub(crate) fn follows_the_machines(state: &State, event: &Event) {
             leads::<swarm::Machine>(state.swarm.phase, &SWARM_INPUTS, changed.phase)
         }
         Event::AttemptMoved(AttemptMoved { agent, phase, .. })
-        | Event::IterationExcused(IterationExcused {
-            agent,
-            phase: Some(phase),
-            ..
-        }) => leads::<attempt::Machine>(state.agents[agent].phase, AttemptInput::VARIANTS, *phase),
+        | Event::IterationExcused(IterationExcused { agent, phase, .. }) => {
+            leads::<attempt::Machine>(state.agents[agent].phase, AttemptInput::VARIANTS, *phase)
+        }
         Event::MergeMoved(moved) => leads::<merge::Machine>(
             state.entry(&moved.id).unwrap().phase,
             MergeInput::VARIANTS,
@@ -151,7 +149,7 @@ pub(crate) fn room_is_made_first(state: &State, event: &Event) {
 /// Panics when the calls that were decided with an event are not those that are owed by the state
 /// at that moment.
 pub(crate) fn hooks_are_owed(state: &State, now: Timestamp, event: &Event) {
-    if state.owes_hooks && !matches!(event, Event::HookOwed(_)) {
+    if !matches!(event, Event::HookOwed(_)) {
         let owed = decide::hooks::owed_by(state, now, event);
         assert_eq!(state.hooks_announced, owed, "{event:?}");
     }

@@ -11,7 +11,7 @@ use crate::domain::memory::{
     Retracted, WriteFact,
 };
 use crate::domain::request::{Author, Request};
-use crate::domain::state::State;
+use crate::domain::state::{Attempt, State};
 use crate::domain::time::Timestamp;
 
 /// What happens after this state: at its end `api.port` is pinned and contradicted, `db.url` is
@@ -56,19 +56,18 @@ pub(crate) fn remember(state: &State) -> Vec<(Timestamp, Event)> {
 
 /// The first agent that may write now, else a person's own program.
 fn an_agent(state: &State) -> Author {
-    let works = |phase: AttemptPhase| phase == AttemptPhase::Working;
-    let mut agents = state.agents.iter();
-    let found = agents.find(|(_, it)| works(it.phase) && it.run.is_some() && it.memory.writes < 90);
-    found.map_or_else(
-        || Author::Mcp {
-            client: "codex".into(),
-        },
-        |(id, attempt)| Author::Agent {
+    let may_write = |it: &&Attempt| it.phase == AttemptPhase::Working && it.memory.writes < 90;
+    let found = state.agents.iter().find_map(|(id, attempt)| {
+        let attempt = Some(attempt).filter(may_write)?;
+        Some(Author::Agent {
             id: id.clone(),
             idea_id: Some(attempt.idea.clone()),
-            run: attempt.run.clone(),
-        },
-    )
+            run: attempt.run.clone()?,
+        })
+    });
+    found.unwrap_or_else(|| Author::Mcp {
+        client: "codex".into(),
+    })
 }
 
 struct Story {

@@ -19,7 +19,7 @@ pub(crate) fn of_agent() -> Author {
     Author::Agent {
         id: agent(1),
         idea_id: Some(idea(1)),
-        run: Some(id("r1-ed-001-i1")),
+        run: id("r1-ed-001-i1"),
     }
 }
 
@@ -41,7 +41,7 @@ fn learned() -> Learned {
         profile: None,
         global: true,
         content: "The API listens on 8080".into(),
-        evidence: Some(evidence()),
+        evidence: evidence(),
         claim: None,
         restored: false,
     }
@@ -240,7 +240,7 @@ pub(crate) fn all() -> Vec<Event> {
         Author::Agent {
             id: agent(1),
             idea_id: None,
-            run: None,
+            run: id("r1-ed-001-i1"),
         },
         Author::Synthesis { run: id("s7") },
         Author::Check {

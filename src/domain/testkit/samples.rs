@@ -91,7 +91,7 @@ pub(crate) fn of_every_kind() -> Vec<Event> {
         Event::IterationExcused(IterationExcused {
             agent: agent(),
             excuse: Excuse::Account,
-            phase: None,
+            phase: AttemptPhase::Backoff,
             not_before: None,
         }),
         Event::SessionBegan(SessionBegan {
@@ -173,7 +173,7 @@ pub(crate) fn all() -> Vec<Event> {
         Event::IterationExcused(IterationExcused {
             agent: id("ed-001"),
             excuse,
-            phase: None,
+            phase: AttemptPhase::Backoff,
             not_before: None,
         })
     });
@@ -181,7 +181,7 @@ pub(crate) fn all() -> Vec<Event> {
         Event::IterationExcused(IterationExcused {
             agent: id("ed-001"),
             excuse: Excuse::Account,
-            phase: Some(AttemptPhase::Backoff),
+            phase: AttemptPhase::Backoff,
             not_before,
         })
     });

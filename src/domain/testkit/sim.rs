@@ -468,7 +468,7 @@ impl Sim {
         let by = Author::Agent {
             id: id.clone(),
             idea_id: Some(attempt.idea.clone()),
-            run: Some(run.clone()),
+            run: run.clone(),
         };
         let command = people::some_memory_command(&self.state, &mut self.choices);
         let request = Request {

@@ -217,7 +217,7 @@ fn an_operation_is_done_once_and_agents_may_not_ask() {
     request.by = Author::Agent {
         id: agent(1),
         idea_id: None,
-        run: None,
+        run: "r1".parse().unwrap(),
     };
     let refused = s.request(&request).unwrap_err();
     assert_eq!(refused.code(), "NOT_FOR_AGENTS");

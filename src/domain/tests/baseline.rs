@@ -529,7 +529,7 @@ fn status_shows_the_check_that_runs() {
     let check = view::status(&s.state, outside()).baseline.unwrap();
     assert_eq!(check.commit, oid(1));
     assert_eq!(check.command.as_deref(), Some("check"));
-    assert_eq!(check.since, Some(s.now));
+    assert_eq!(check.since, s.now);
     let without_daemon = view::status(&s.state, view::Outside::default());
     assert!(without_daemon.baseline.is_none());
     assert!(view::status(&red().state, outside()).baseline.is_none());

@@ -1,8 +1,7 @@
-//! The format of events is for ever: what was written once is read, and written again byte for
-//! byte.
+//! The form of events: `tests/golden/events-v1.jsonl` has each sample as it is written, and each
+//! line is read, and written again byte for byte.
 //!
-//! `tests/golden/events-v1.jsonl` only grows. `UPDATE_GOLDEN=1 cargo test golden` appends the
-//! samples that it does not have yet.
+//! A changed form is blessed: `UPDATE_GOLDEN=1 cargo test --lib golden` writes the file anew.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -39,6 +38,7 @@ use crate::domain::event::{
 use crate::domain::hook::{HookName, HookSettings};
 use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, RunId};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
+use crate::domain::memory::Evidence;
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::settings::{BaselineMode, CanaryMode, Mode, Settings, Webhook};
 use crate::domain::signal::Signal;
@@ -75,13 +75,6 @@ fn swarm_samples() -> Vec<Event> {
         Event::Mark(Mark {}),
         Event::DaemonStarted(DaemonStarted {
             version: "1.0.0".into(),
-            owes_hooks: false,
-            counters: None,
-            host: None,
-        }),
-        Event::DaemonStarted(DaemonStarted {
-            version: "1.0.0".into(),
-            owes_hooks: true,
             counters: None,
             host: None,
         }),
@@ -416,7 +409,10 @@ fn attempt_samples() -> Vec<Event> {
             profile: Some(profile("ed")),
             global: true,
             content: "tests need a database".into(),
-            evidence: None,
+            evidence: Box::new(Evidence {
+                author: memory_samples::of_agent(),
+                ..Evidence::default()
+            }),
             claim: None,
             restored: false,
         }),
@@ -746,14 +742,12 @@ fn effect_samples() -> Vec<Event> {
             tag: oid(3),
             sha256: "00".repeat(32),
             target: "main".into(),
-            stash: true,
             from: None,
         }),
         Effect::MoveTarget(effect::MoveTarget {
             target: "main".into(),
             expected: oid(3),
             commit: oid(2),
-            stash: Some("before-rollback-1".into()),
             at: START,
         }),
         Effect::ArchiveInbox(effect::ArchiveInbox {
@@ -858,7 +852,6 @@ fn checkpoint_samples() -> Vec<Event> {
         to: name("before-release"),
         commit: oid(2),
         safety: name("before-rollback-1"),
-        stash: true,
         pause: false,
         resume: false,
         from: None,
@@ -1367,29 +1360,28 @@ fn kinds() -> BTreeSet<String> {
     Event::VARIANTS.iter().map(ToString::to_string).collect()
 }
 
-/// Read, and added to, once for all tests: one that read while another writes would take the rest
-/// for missing, and write that.
+/// The lines of the file; blessed before the first test looks, if that is asked for.
 fn golden() -> &'static [String] {
-    static GOLDEN: LazyLock<Vec<String>> = LazyLock::new(updated);
+    static GOLDEN: LazyLock<Vec<String>> = LazyLock::new(|| {
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            fs::write(file(), sampled().join("\n") + "\n").unwrap();
+        }
+        let text = fs::read_to_string(file()).unwrap();
+        text.lines().map(str::to_owned).collect()
+    });
     &GOLDEN
 }
 
-fn updated() -> Vec<String> {
-    let lines = samples()
-        .iter()
-        .map(|event| serde_json::to_string(event).unwrap())
-        .collect::<Vec<_>>();
-    let known = fs::read_to_string(file()).unwrap_or_default();
-    let mut known: Vec<String> = known.lines().map(str::to_owned).collect();
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        let new: Vec<String> = lines
-            .into_iter()
-            .filter(|line| !known.contains(line))
-            .collect();
-        known.extend(new);
-        fs::write(file(), known.join("\n") + "\n").unwrap();
+/// Each sample once, as it is written.
+fn sampled() -> Vec<String> {
+    let mut lines = Vec::new();
+    for event in samples() {
+        let line = serde_json::to_string(&event).unwrap();
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
     }
-    known
+    lines
 }
 
 #[test]
@@ -1405,27 +1397,16 @@ fn golden_events_are_read_and_written_byte_for_byte() {
 }
 
 #[test]
-fn golden_events_are_of_every_kind_and_all_samples_are_among_them() {
+fn golden_events_are_the_samples_and_of_every_kind() {
     let golden = golden();
-    let found: BTreeSet<String> = golden
-        .iter()
-        .map(|line| {
-            serde_json::from_str::<Event>(line)
-                .unwrap()
-                .kind()
-                .to_owned()
-        })
-        .collect();
-    assert_eq!(
-        found,
-        kinds(),
-        "add a sample, then: UPDATE_GOLDEN=1 cargo test golden"
-    );
-    for event in samples() {
-        let line = serde_json::to_string(&event).unwrap();
+    for line in sampled() {
         assert!(
             golden.contains(&line),
-            "the format of an event has changed: {line}"
+            "the form of an event has changed, or a sample is new; if that is meant: \
+            UPDATE_GOLDEN=1 cargo test --lib golden\n{line}"
         );
     }
+    assert_eq!(golden, sampled(), "lines that no sample writes");
+    let found: BTreeSet<String> = samples().iter().map(|it| it.kind().to_owned()).collect();
+    assert_eq!(found, kinds(), "add a sample");
 }

@@ -1,11 +1,9 @@
-//! Which hooks are owed is decided: no rule of today changes what a log of yesterday comes to.
+//! Which hooks are called is decided once: the log says so, and a changed rule changes no log.
 
 use std::collections::BTreeMap;
 
 use crate::domain::command::Command;
-use crate::domain::event::{
-    DaemonStarted, Event, HookOwed, PauseSet, SettingsLoaded, WarningRaised,
-};
+use crate::domain::event::{DaemonStarted, Event, HookOwed, PauseSet, SettingsLoaded};
 use crate::domain::hook::{HookName, HookSettings};
 use crate::domain::settings::Settings;
 use crate::domain::state::State;
@@ -25,12 +23,11 @@ fn with_hooks() -> Settings {
     }
 }
 
-/// What a log comes to that a daemon began, which writes `hookOwed` or is older.
-fn after(owes_hooks: bool, events: Vec<Event>) -> State {
+/// What a log comes to that a daemon began.
+fn after(events: Vec<Event>) -> State {
     let began = [
         Event::DaemonStarted(DaemonStarted {
             version: "1.0.0".into(),
-            owes_hooks,
             counters: None,
             host: None,
         }),
@@ -70,27 +67,12 @@ fn calls(state: &State) -> Vec<(HookName, u64)> {
 }
 
 #[test]
-fn an_older_log_owes_what_its_rules_say() {
-    let warning = Event::WarningRaised(WarningRaised {
-        key: "disk-full".into(),
-        message: "no room".into(),
-        commands: Vec::new(),
-    });
-    let state = after(false, vec![pause(), warning]);
-    assert_eq!(
-        calls(&state),
-        [(HookName::OnPause, 3), (HookName::OnError, 4)]
-    );
-    assert_eq!(state.hooks[0].facts["REASON"], "by hand");
-}
-
-#[test]
-fn a_newer_log_owes_what_it_says_whatever_the_rules() {
-    assert_eq!(calls(&after(true, vec![pause()])), []);
-    // A trigger that the frozen rules do not know.
+fn a_log_owes_what_it_says_whatever_the_rules() {
+    assert_eq!(calls(&after(vec![pause()])), []);
+    // A trigger that no rule knows.
     let lifted = Event::PauseLifted(crate::domain::event::PauseLifted {});
     let owed = owed(HookName::OnError, &lifted);
-    let state = after(true, vec![pause(), owed, lifted]);
+    let state = after(vec![pause(), owed, lifted]);
     assert_eq!(calls(&state), [(HookName::OnError, 5)]);
 }
 
@@ -99,29 +81,16 @@ fn a_call_goes_with_its_event_when_the_log_is_torn_between_them() {
     let torn = vec![owed(HookName::OnPause, &pause())];
     let again = Event::DaemonStarted(DaemonStarted {
         version: "1.0.0".into(),
-        owes_hooks: true,
         counters: None,
         host: None,
     });
-    let state = after(true, torn.iter().cloned().chain([again]).collect());
+    let state = after(torn.iter().cloned().chain([again]).collect());
     assert_eq!(calls(&state), []);
     assert!(state.hooks_announced.is_empty());
     // A snapshot of that moment has it.
-    let state = after(true, torn);
+    let state = after(torn);
     let text = serde_json::to_string(&state).unwrap();
     assert_eq!(serde_json::from_str::<State>(&text).unwrap(), state);
-}
-
-#[test]
-fn after_an_older_daemon_the_frozen_rules_are_in_force_again() {
-    let older = Event::DaemonStarted(DaemonStarted {
-        version: "0.9.0".into(),
-        owes_hooks: false,
-        counters: None,
-        host: None,
-    });
-    let state = after(true, vec![older, pause()]);
-    assert_eq!(calls(&state), [(HookName::OnPause, 4)]);
 }
 
 #[test]

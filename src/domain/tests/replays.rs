@@ -124,7 +124,7 @@ fn there_is_one_at_a_time_and_none_by_agents_or_in_a_pause() {
         by: Author::Agent {
             id: agent(1),
             idea_id: None,
-            run: None,
+            run: "r1".parse().unwrap(),
         },
         ..Request::from(ask())
     };

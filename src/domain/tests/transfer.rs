@@ -109,7 +109,6 @@ fn kept_parts(state: &State) -> serde_json::Value {
         "hooksLast": state.hooks_last,
         "used": state.used,
         "counters": state.counters,
-        "owesHooks": state.owes_hooks,
         "paused": state.swarm.paused,
         "pauseReason": state.swarm.pause_reason,
         "mode": state.swarm.mode_override,

@@ -84,7 +84,7 @@ pub(crate) fn staging(name: &str) -> String {
 }
 
 impl Prepare {
-    /// Whether the earlier worktree keeps its name, as it does unless an older version asked.
+    /// Whether the earlier worktree keeps its name.
     fn takes_over_in_place(&self) -> bool {
         let earlier = self.from.as_ref();
         earlier.is_some_and(|earlier| earlier.worktree == self.name)
@@ -317,7 +317,7 @@ impl Repo {
 
     fn make_staged(&self, want: &Prepare, reference: &str, tip: Oid) -> Result<Worktree, GitError> {
         let staged = self.staged(&want.name, tip)?;
-        // One without a mark was never used, or by a version that kept no ignored files.
+        // One without a mark was never used, so it has no ignored files.
         if staged.owner().is_none() {
             staged.mark_cold()?;
         }

@@ -8,7 +8,7 @@
 //!
 //! | name | is |
 //! | --- | --- |
-//! | `w01`, in older versions `<agent>-<idea>` | a complete worktree with an agent's work |
+//! | `w01` | a complete worktree with an agent's work |
 //! | `.new-<name>`, `.take-<name>` | being created, being taken over: see `prepare` |
 //! | `.old-<name>`, `.pool-<name>` | released: see `release`, `pool` |
 //! | `verify` | verifies merged trees and the untouched target |

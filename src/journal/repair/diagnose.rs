@@ -148,7 +148,7 @@ impl Diagnosis {
             at = Progress::new(at.chain, 0);
             let bytes = all_of(file)?;
             tail_scan::walk_lines(&bytes, true, *upto, &mut at, |line| {
-                let parsed = record::parse(line.header, line.bytes);
+                let parsed = record::parse(line.bytes);
                 each(parsed.map_err(|why| JournalError::Event {
                     file: file.path.clone(),
                     seq: line.header.seq,

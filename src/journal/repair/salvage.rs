@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::de::{DeserializeOwned, IgnoredAny};
 
 use crate::journal::error::JournalError;
-use crate::journal::record::{self, Record};
+use crate::journal::record::{self, FORMAT, Record};
 use crate::journal::segments::candidates::SegmentCandidate;
 use crate::journal::snapshot;
 use crate::journal::tail_scan::{self, ChainStart, Progress, Tail};
@@ -46,14 +46,10 @@ impl Restorable {
     pub fn records<E: DeserializeOwned>(&self) -> Result<Vec<Record<E>>, JournalError> {
         let whole = |line: &&[u8]| !line.is_empty();
         let lines = self.tail.split(|byte| *byte == b'\n').filter(whole);
-        let parse = |line: &[u8]| {
-            let header = record::header(line).ok_or_else(|| "it is not an event".to_owned());
-            header.and_then(|header| record::parse(header, line))
-        };
         let mut seq = self.seq;
         let records = lines.map(|line| {
             seq += 1;
-            parse(line).map_err(|why| JournalError::Event {
+            record::parse(line).map_err(|why| JournalError::Event {
                 file: PathBuf::from(&self.file),
                 seq,
                 why,
@@ -186,8 +182,9 @@ impl<E: DeserializeOwned> Rest<E> {
         });
         let last = self.records.last().map_or(self.good, |record| record.seq);
         let header = record::header(line)
+            .filter(|header| header.v == FORMAT)
             .filter(|header| fits || named.is_some_and(|named| named == header.seq));
-        match header.map(|header| record::parse(header, line)) {
+        match header.map(|_| record::parse(line)) {
             // A file that was copied has records once more.
             Some(Ok(record)) if record.seq <= last => {}
             Some(Ok(record)) => {

@@ -114,6 +114,25 @@ impl Segments {
         Ok(segments)
     }
 
+    /// Refuses a log that begins with another digest of the events' forms.
+    pub(in crate::journal) fn refuse_other_schema(&self, ours: u64) -> Result<(), JournalError> {
+        let Some(first) = self.list.first() else {
+            return Ok(());
+        };
+        let mut at = Progress::new(first.start, 0);
+        let mut is_other = false;
+        // A damaged line says nothing about who wrote the log.
+        walk_segment(first, first.first, 0, &mut at, &mut |_, line| {
+            is_other = record::schema(line.bytes) != Some(ours);
+            Ok(())
+        })?;
+        if is_other {
+            let file = first.path.clone();
+            return Err(JournalError::OtherSchema { file });
+        }
+        Ok(())
+    }
+
     /// The segments, from the oldest.
     pub fn iter(&self) -> impl Iterator<Item = &Segment> {
         self.list.iter()

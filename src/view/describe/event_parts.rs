@@ -388,13 +388,9 @@ pub(super) fn daemon_started(started: &DaemonStarted) -> String {
 }
 
 pub(super) fn baseline_started(started: &BaselineStarted) -> String {
-    if started.probe {
-        return "finding out whether the checks see the tree that they check".into();
-    }
-    match (&started.command, started.index) {
-        (Some(command), _) => format!("checking the target: `{command}`"),
-        (None, 0) => "checking the target".into(),
-        (None, index) => format!("quality command {} started on the target", index + 1),
+    match &started.command {
+        Some(command) => format!("checking the target: `{command}`"),
+        None => "finding out whether the checks see the tree that they check".into(),
     }
 }
 

@@ -15,14 +15,8 @@ const SHOWN: usize = 120;
 const ITEMS: usize = 3;
 
 pub(super) fn learned(learned: &Learned) -> String {
-    let Learned {
-        id, agent, content, ..
-    } = learned;
-    let by = match (agent, &learned.evidence) {
-        (Some(agent), _) => agent.to_string(),
-        (None, Some(evidence)) => author(&evidence.author),
-        (None, None) => author(&Author::Person),
-    };
+    let Learned { id, content, .. } = learned;
+    let by = author(&learned.evidence.author);
     let what = title(content, SHOWN);
     let Some(claimed) = &learned.claim else {
         return format!("{by} learned ({id}): {what}");

@@ -79,10 +79,6 @@ pub struct IdeaDetail {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = Option<String>)]
     pub agent_id: Option<AgentId>,
-    /// The old name of `agentId`, kept for one version.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(required = false, value_type = Option<String>)]
-    pub agent: Option<AgentId>,
     /// Ideas that wait for it.
     #[schema(value_type = Vec<String>)]
     pub dependents: Vec<IdeaId>,
@@ -164,7 +160,6 @@ pub fn idea_detail(state: &State, id: &IdeaId) -> Option<IdeaDetail> {
     Some(IdeaDetail {
         idea: with_usage(id, this),
         agent_id: state.attempt_at(id).map(|(agent, _)| agent.clone()),
-        agent: state.attempt_at(id).map(|(agent, _)| agent.clone()),
         dependents: state
             .ideas
             .iter()

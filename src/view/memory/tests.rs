@@ -55,7 +55,7 @@ fn agent(idea: &str) -> Author {
     Author::Agent {
         id: idea.replace("idea", "ed").parse().unwrap(),
         idea_id: idea.parse().ok(),
-        run: None,
+        run: "r1".parse().unwrap(),
     }
 }
 

@@ -48,8 +48,6 @@ pub struct ReportView {
     pub outages: Vec<OutageView>,
     /// What the attempts used that ended in the period, and those still running.
     pub used: UsedView,
-    /// The old name of `used`, kept for one version.
-    pub spent: UsedView,
 }
 
 /// A time in which the machine was suspended.
@@ -107,10 +105,6 @@ pub struct ReportedIdea {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub reason: Option<String>,
-    /// The old name of `reason`, kept for one version.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(required = false)]
-    pub why: Option<String>,
     /// When its status last changed.
     #[schema(schema_with = schema::time, required)]
     pub at: Timestamp,
@@ -127,9 +121,6 @@ pub struct Stuck {
     /// The agent.
     #[schema(value_type = String)]
     pub agent_id: AgentId,
-    /// The old name of `agentId`, kept for one version.
-    #[schema(value_type = String)]
-    pub agent: AgentId,
     /// Its idea.
     #[schema(value_type = String)]
     pub idea_id: IdeaId,
@@ -176,8 +167,7 @@ pub fn report(state: &State, since: Option<Timestamp>) -> ReportView {
         accounts: accounts(state),
         slept: slept(state, &recent),
         outages: outages(state, since),
-        used: used.clone(),
-        spent: used,
+        used,
     }
 }
 
@@ -213,7 +203,6 @@ fn reported(state: &State, id: &IdeaId, idea: &Idea) -> ReportedIdea {
         content: idea.text.to_string(),
         commit: idea.commit.clone(),
         reason: why(state, id, idea),
-        why: why(state, id, idea),
         at: reached(idea),
         used: any_used(&idea.used),
     }
@@ -272,7 +261,6 @@ pub fn stuck(state: &State) -> Vec<Stuck> {
         let warning = state.warnings.get(&WarningKind::Stuck.about(agent))?;
         Some(Stuck {
             agent_id: agent.clone(),
-            agent: agent.clone(),
             idea_id: attempt.idea.clone(),
             since: warning.since,
             message: warning.message.clone(),

@@ -26,10 +26,9 @@ pub struct BaselineView {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
     pub probe: bool,
-    /// When it began; absent if an older daemon began it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(required = false, value_type = Option<String>)]
-    pub since: Option<Timestamp>,
+    /// When it began.
+    #[schema(schema_with = crate::view::schema::time, required)]
+    pub since: Timestamp,
 }
 
 /// The check of the untouched target that is running now.

@@ -25,13 +25,16 @@ JSON document a line, and `swarm events -f` follows them. `--kind` and `--since`
 | `v` | the format of the log |
 | `seq` | the number of the event, from 1, without gaps |
 | `dur` | the highest number that was known to be on disk when this line was written |
+| `schema` | in the first line only: a digest of the forms that the events have |
 | `ts` | when, in UTC |
 | `kind` `data` | what happened; see below |
 | `crc` | CRC-32C of the previous line's `crc` and of this line up to here |
 
-A line is at most 64 KiB. Kinds and keys are added, never removed or changed: what a version \
-wrote, later ones read. A log that a newer
-version wrote is refused.
+A line is at most 64 KiB. A log that a newer version wrote is refused. Format 1 starts at the \
+first tag: from then on, kinds and keys are
+added, never removed or changed, and what a version wrote, later ones read. Until then the forms \
+may change, and a log with another
+digest is refused (exit 75).
 
 The log consists of rotated segments, `events.FIRST-SEQ.jsonl`, and the live one, `events.jsonl`. \
 Never edit them; read them with

@@ -55,8 +55,7 @@ pub(super) fn find(
     paths.into_iter().collect()
 }
 
-/// The files of the worktree when its own last iteration ended. Older versions noted a digest
-/// there.
+/// The files of the worktree when its own last iteration ended.
 fn left_behind(attempt: &Attempt) -> Option<Oid> {
     Oid::from_str(attempt.left.as_deref()?).ok()
 }

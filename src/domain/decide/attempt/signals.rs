@@ -35,9 +35,14 @@ pub(crate) fn seen(plan: &mut Plan<'_>, run: &RunId, offset: u64, signal: &Signa
         offset,
         signal: signal.clone(),
     });
+    let by = Author::Agent {
+        id: agent.clone(),
+        idea_id: Some(attempt.idea.clone()),
+        run: run.clone(),
+    };
     match signal {
-        Signal::LearningLocal(content) => learn(plan, agent, attempt, content, false),
-        Signal::LearningGlobal(content) => learn(plan, agent, attempt, content, true),
+        Signal::LearningLocal(content) => memory::signalled(plan, &by, content, false),
+        Signal::LearningGlobal(content) => memory::signalled(plan, &by, content, true),
         // They count when the iteration is over.
         Signal::Complete(_)
         | Signal::Blocked(_)
@@ -45,13 +50,4 @@ pub(crate) fn seen(plan: &mut Plan<'_>, run: &RunId, offset: u64, signal: &Signa
         | Signal::Progress(_)
         | Signal::Resolved(_) => {}
     }
-}
-
-fn learn(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, content: &str, global: bool) {
-    let by = Author::Agent {
-        id: agent.clone(),
-        idea_id: Some(attempt.idea.clone()),
-        run: attempt.run.clone(),
-    };
-    memory::signalled(plan, &by, content, global);
 }

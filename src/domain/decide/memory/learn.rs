@@ -128,7 +128,7 @@ fn record(
         profile: draft.local.clone().or_else(|| writer.profile().cloned()),
         global: draft.local.is_none(),
         content: draft.content.clone(),
-        evidence: Some(Box::new(evidence)),
+        evidence: Box::new(evidence),
         claim: effect.map(|it| it.claimed),
         restored,
     });

@@ -42,7 +42,7 @@ impl<'a> Writer<'a> {
                 let speaks = |attempt: &&Attempt| {
                     let phase = attempt.phase;
                     let works = matches!(phase, AttemptPhase::Working | AttemptPhase::Stopping);
-                    works && run.is_some() && attempt.run == *run
+                    works && attempt.run.as_ref() == Some(run)
                 };
                 let attempt = attempt.filter(speaks).ok_or(MemoryRefusal::RunOver)?;
                 require_room(attempt.memory.writes)?;
@@ -124,10 +124,7 @@ impl<'a> Writer<'a> {
     fn refs(&self, references: &[Reference]) -> Result<Vec<u64>, MemoryRefusal> {
         at_most(references.len(), REFS, "list of evidence")?;
         let seqs = references.iter().map(|reference| self.seq_of(reference));
-        let mut seqs = seqs.collect::<Result<Vec<u64>, _>>()?;
-        // Old snapshots do not say which event reported a learning.
-        seqs.retain(|seq| *seq != 0);
-        Ok(seqs)
+        seqs.collect()
     }
 
     fn seq_of(&self, reference: &Reference) -> Result<u64, MemoryRefusal> {

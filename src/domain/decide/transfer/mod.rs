@@ -46,21 +46,19 @@ pub struct Import {
 
 /// The events after those of the archive, whose state this is.
 pub fn imported(state: &State, import: &Import, now: Timestamp) -> Vec<Event> {
-    let mut ended = state.clone();
-    // No hook of this machine is to hear of ends on another one.
-    ended.owes_hooks = false;
-    let mut events = Vec::new();
-    let mut quiet = Plan::new(&ended, now);
-    for (agent, attempt) in &ended.agents {
+    let mut ends = Plan::new(state, now);
+    for (agent, attempt) in &state.agents {
         // A person's earlier wish counts, but the hand-over of a redirect can no longer happen.
         let ending = match attempt.ending {
             Some(Ending::Stopped) => Ending::Stopped,
             Some(Ending::Cancelled) => Ending::Cancelled,
             Some(Ending::Interrupted | Ending::Redirected) | None => Ending::Interrupted,
         };
-        end_asked(&mut quiet, agent, ending);
+        end_asked(&mut ends, agent, ending);
     }
-    events.append(&mut quiet.events);
+    // No hook of this machine is to hear of ends on another one.
+    let mut events = ends.events;
+    events.retain(|event| !matches!(event, Event::HookOwed(_)));
     events.push(
         SwarmImported {
             manifest_sha256: import.manifest_sha256.clone(),

@@ -1,9 +1,8 @@
 //! Folds events about hook calls.
 //!
-//! Invariant: a call is owed from the fold of the event that it is about. A call that guards a step
-//! is dropped with the attempt or merge that the step belongs to.
-
-mod legacy;
+//! Invariant: a call is owed from the fold of the event that it is about, if a `hookOwed` event
+//! before it announced the call. A call that guards a step is dropped with the attempt or merge
+//! that the step belongs to.
 
 use crate::domain::event::{
     Event, HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut,
@@ -17,18 +16,14 @@ use crate::domain::time::Timestamp;
 /// Number of approved contents kept per hook.
 const APPROVALS: usize = 20;
 
-/// Calls caused by this event, given the state before it.
-pub(super) fn owed_by(state: &mut State, seq: u64, at: Timestamp, event: &Event) -> Vec<HookCall> {
+/// The announced calls about this event.
+pub(super) fn owed_by(state: &mut State, seq: u64, event: &Event) -> Vec<HookCall> {
     if matches!(event, Event::HookOwed(_)) {
         return Vec::new();
     }
+    // After a torn log, what was announced may be about an event that was lost.
     let announced = std::mem::take(&mut state.hooks_announced);
-    let calls: Vec<HookOwed> = if state.owes_hooks {
-        let its = |owed: &HookOwed| owed.of == event.kind();
-        announced.into_iter().filter(its).collect()
-    } else {
-        frozen(state, at, event)
-    };
+    let its = announced.into_iter().filter(|owed| owed.of == event.kind());
     let call = |owed: HookOwed| HookCall {
         seq,
         hook: owed.hook,
@@ -39,24 +34,7 @@ pub(super) fn owed_by(state: &mut State, seq: u64, at: Timestamp, event: &Event)
         begun_at: None,
         cut_off: 0,
     };
-    calls.into_iter().map(call).collect()
-}
-
-/// Calls that the frozen rules give for an event, for configured hooks only.
-pub(crate) fn frozen(state: &State, at: Timestamp, event: &Event) -> Vec<HookOwed> {
-    let Some(settings) = state.settings.as_ref().filter(|it| !it.hooks.is_empty()) else {
-        return Vec::new();
-    };
-    let calls = legacy::about(state, at, event).into_iter();
-    let there = calls.filter(|call| settings.hooks.contains_key(&call.hook));
-    let owed = |call: legacy::Call| HookOwed {
-        hook: call.hook,
-        of: event.kind().to_owned(),
-        idea: call.idea,
-        agent: call.agent,
-        facts: call.facts,
-    };
-    there.map(owed).collect()
+    its.map(call).collect()
 }
 
 pub(super) fn announce(state: &mut State, owed: &HookOwed) {

@@ -144,7 +144,6 @@ pub struct Attempt {
     /// Phase of the attempt.
     pub phase: AttemptPhase,
     /// Current task.
-    #[serde(default)]
     pub task: Task,
     /// Work taken over from an earlier attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -188,7 +187,6 @@ pub struct Attempt {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setup: Option<Box<SetupDue>>,
     /// Index of the next quality command, from 0.
-    #[serde(default)]
     pub gate_next: usize,
     /// Whether everything of the iteration is on the branch, so that quality commands may run.
     #[serde(default, skip_serializing_if = "SealState::is_open")]

@@ -42,7 +42,7 @@ fn learned(number: u64, evidence: Evidence) -> Event {
         profile: None,
         global: true,
         content: format!("sentence {number}"),
-        evidence: Some(Box::new(evidence)),
+        evidence: Box::new(evidence),
         claim: None,
         restored: false,
     })

@@ -138,7 +138,7 @@ fn author(s: &Scenario, number: u64) -> Author {
     Author::Agent {
         id: agent(number),
         idea_id: Some(attempt.idea.clone()),
-        run: attempt.run.clone(),
+        run: attempt.run.clone().unwrap(),
     }
 }
 

@@ -46,17 +46,17 @@ fn a_run_writes_at_most_a_hundred_times_and_the_next_one_again() {
 fn a_run_that_nobody_knows_cannot_write() {
     let mut s = at_work(1);
     s.iteration(&agent(1), exit(0));
-    let without_run = Author::Agent {
+    let of_another_run = Author::Agent {
         id: agent(1),
         idea_id: None,
-        run: None,
+        run: "r0009-ed-001-i9".parse().unwrap(),
     };
     let unknown = Author::Agent {
         id: agent(9),
         idea_id: None,
-        run: Some("r0009-ed-009-i1".parse().unwrap()),
+        run: "r0009-ed-009-i1".parse().unwrap(),
     };
-    for nobody in [without_run, unknown] {
+    for nobody in [of_another_run, unknown] {
         let why = refused(&mut s, &nobody, learn("x"));
         assert!(why.starts_with("RUN_OVER: "), "{why}");
     }

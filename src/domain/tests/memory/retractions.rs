@@ -190,7 +190,7 @@ fn what_two_attempts_at_one_idea_said_is_taken_back_with_either() {
     let again = Author::Agent {
         id: agent(9),
         idea_id: one.idea().cloned(),
-        run: Some("r9".parse().unwrap()),
+        run: "r9".parse().unwrap(),
     };
     for (letter, authors) in [
         ("a", vec![&one, &again]),
@@ -204,10 +204,10 @@ fn what_two_attempts_at_one_idea_said_is_taken_back_with_either() {
                 profile: None,
                 global: true,
                 content: format!("sentence {letter}"),
-                evidence: Some(Box::new(Evidence {
+                evidence: Box::new(Evidence {
                     author: author.clone(),
                     ..Evidence::default()
-                })),
+                }),
                 claim: None,
                 restored: false,
             })]);

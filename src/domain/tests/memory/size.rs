@@ -14,7 +14,7 @@ fn learned(number: u64) -> Event {
         profile: None,
         global: true,
         content: format!("sentence {number} about the tests"),
-        evidence: None,
+        evidence: Box::default(),
         claim: None,
         restored: false,
     })

@@ -20,7 +20,7 @@ const COLD: &str = "swarm-cold";
 
 impl Worktree {
     /// Branch of the attempt that it was prepared for, or `verify`; `None` if no mark says so, as
-    /// in a new worktree and in those of earlier versions.
+    /// in a new worktree.
     pub(crate) fn owner(&self) -> Option<String> {
         let text = special_files::read(&self.git_dir.join(OWNER)).ok()?;
         let owner = String::from_utf8(text).ok()?;

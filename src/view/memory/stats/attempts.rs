@@ -150,10 +150,10 @@ impl Attempts {
         } else if let Event::FactDisputed(disputed) = event {
             self.use_by(&disputed.evidence, disputed.key.as_str());
         } else if let Event::Learned(learned) = event
-            && let (Some(claim), Some(evidence)) = (&learned.claim, &learned.evidence)
+            && let Some(claim) = &learned.claim
             && matches!(claim.effect, ClaimEffect::Disputed(_))
         {
-            self.use_by(evidence, claim.key.as_str());
+            self.use_by(&learned.evidence, claim.key.as_str());
         } else if let Event::AttemptEnded(ended) = event {
             self.end(ended);
         }

@@ -106,9 +106,7 @@ impl Sayings {
 
     fn learn(&mut self, seq: u64, at: Timestamp, learned: &Learned, attempts: &Attempts) {
         self.mentions += 1;
-        let of_evidence = learned.evidence.as_ref();
-        let of_evidence = of_evidence.and_then(|it| it.author.agent().cloned());
-        let by: Speaker = learned.agent.clone().or(of_evidence);
+        let by: Speaker = learned.evidence.author.agent().cloned();
         let confirmed = learned.claim.as_ref();
         let confirmed = confirmed.filter(|claim| claim.effect == ClaimEffect::Confirmed);
         let before = self.said_by.entry(learned.id.clone()).or_default();

@@ -48,15 +48,14 @@ impl Summarised {
             self.accept(&confirmed.evidence.author);
         } else if let Event::FactDisputed(disputed) = event {
             self.accept(&disputed.evidence.author);
-        } else if let Event::Learned(learned) = event
-            && let Some(evidence) = &learned.evidence
-        {
+        } else if let Event::Learned(learned) = event {
+            let author = &learned.evidence.author;
             match &learned.claim {
                 Some(claim) if claim.effect == ClaimEffect::Wrote => {
-                    self.write(at, &evidence.author, &claim.key);
+                    self.write(at, author, &claim.key);
                 }
                 Some(_) | None => {
-                    self.accept(&evidence.author);
+                    self.accept(author);
                 }
             }
         } else if let Event::MemoryRetracted(retracted) = event {

@@ -7,6 +7,7 @@ use crate::domain::event::{
 };
 use crate::domain::event::{ClaimEffect, FactDisputed};
 use crate::domain::ids::AgentId;
+use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::memory::{Evidence, FactKey, MemoryCommand};
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::request::Author;
@@ -33,7 +34,7 @@ fn by(number: u64) -> Author {
     Author::Agent {
         id: agent(number),
         idea_id: None,
-        run: None,
+        run: "r1".parse().unwrap(),
     }
 }
 
@@ -75,7 +76,7 @@ impl Log {
             profile: None,
             global: true,
             content: "a sentence".into(),
-            evidence: Some(evidence(author)),
+            evidence: evidence(author),
             claim,
             restored: false,
         });
@@ -366,7 +367,7 @@ fn an_attempt_on_both_sides_counts_on_neither_and_an_excused_iteration_not_at_al
     log.add(IterationExcused {
         agent: agent(2),
         excuse: Excuse::Session,
-        phase: None,
+        phase: AttemptPhase::Backoff,
         not_before: None,
     });
     begin(&mut log, 2);

@@ -1,12 +1,10 @@
-//! Events: lines of any shape are read or refused, steps from older formats are pure and total,
-//! folding events is total.
+//! Events: lines of any shape are read or refused, and folding events is total.
 
-use serde_json::Value;
 use swarm::domain::event::Event;
 use swarm::domain::evolve::evolve;
 use swarm::domain::state::State;
 use swarm::domain::time::Timestamp;
-use swarm::journal::{FORMAT, OLDEST, OldEvent, Record, upcast};
+use swarm::journal::Record;
 use swarm::view;
 
 /// See the module. Each line is an event, or an event in its record.
@@ -15,7 +13,6 @@ pub fn check(data: &[u8]) {
     for line in data.split(|byte| *byte == b'\n') {
         let event = serde_json::from_slice::<Event>(line);
         let record = serde_json::from_slice::<Record<Event>>(line);
-        lift(line);
         if let Some(event) = event.ok().or(record.ok().map(|record| record.event)) {
             written_and_read(&event);
             let seq = state.seq + 1;
@@ -30,23 +27,6 @@ pub fn check(data: &[u8]) {
     let _ = view::rest(&state);
     drop(view::status(&state, view::Outside::default()));
     drop(view::ideas(&state, None));
-}
-
-fn lift(line: &[u8]) {
-    let Ok(value) = serde_json::from_slice::<Value>(line) else {
-        return;
-    };
-    let event = OldEvent {
-        kind: value["kind"].as_str().unwrap_or_default().to_owned(),
-        data: value.get("data").cloned().unwrap_or_default(),
-    };
-    for v in OLDEST..=FORMAT + 1 {
-        let lifted = upcast(v, event.clone());
-        assert_eq!(lifted, upcast(v, event.clone()));
-        if v >= FORMAT {
-            assert_eq!(lifted, event);
-        }
-    }
 }
 
 fn written_and_read(event: &Event) {

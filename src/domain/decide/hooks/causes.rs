@@ -1,14 +1,15 @@
-//! The rules that say which hooks are called in logs without `hookOwed`.
+//! The calls that an event causes, each announced by a `hookOwed` event before it.
 //!
-//! Invariant: frozen, because changing a rule changes what old logs fold to.
-//! [`decide`](crate::domain::decide) starts with the same rules; new and changed ones belong there.
+//! Invariant: only configured hooks are called, and only `decide` asks: what is in the log was
+//! announced, so a changed rule changes no log. Called by `Plan::emit`.
 
 use std::collections::BTreeMap;
 
+use crate::domain::attention::{NoticeKind, baseline_failure};
 use crate::domain::effect::ConflictLevel;
 use crate::domain::event::{
-    AttemptEnded, Event, HookAsked, IdeaLanded, Learned, MergeBuilt, MergeConflicted, MergeQueued,
-    PauseSet, WarningRaised,
+    AttemptEnded, BaselineFailed, Event, HookAsked, HookOwed, IdeaLanded, Learned, MergeBuilt,
+    MergeConflicted, MergeQueued, NeedArose, NightEnded, PauseSet, WarningRaised,
 };
 use crate::domain::hook::HookName;
 use crate::domain::ids::{AgentId, IdeaId};
@@ -16,13 +17,11 @@ use crate::domain::state::{Attempt, AttemptEnd, IdeaStatus, State};
 use crate::domain::time::Timestamp;
 use crate::domain::warning::WarningKind;
 
-/// A call that an event causes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Call {
-    pub(crate) hook: HookName,
-    pub(crate) idea: Option<IdeaId>,
-    pub(crate) agent: Option<AgentId>,
-    pub(crate) facts: Facts,
+struct Call {
+    hook: HookName,
+    idea: Option<IdeaId>,
+    agent: Option<AgentId>,
+    facts: Facts,
 }
 
 type Facts = BTreeMap<String, String>;
@@ -44,8 +43,24 @@ fn call(hook: HookName, idea: Option<&IdeaId>, agent: Option<&AgentId>, facts: F
     }]
 }
 
-/// Calls caused by this event, given the state before it.
-pub(crate) fn about(state: &State, at: Timestamp, event: &Event) -> Vec<Call> {
+/// Calls of configured hooks that an event causes, given the state before it.
+pub(crate) fn owed_by(state: &State, at: Timestamp, event: &Event) -> Vec<HookOwed> {
+    let Some(settings) = state.settings.as_ref().filter(|it| !it.hooks.is_empty()) else {
+        return Vec::new();
+    };
+    let calls = caused_by(state, at, event).into_iter();
+    let configured = calls.filter(|call| settings.hooks.contains_key(&call.hook));
+    let owed = |call: Call| HookOwed {
+        hook: call.hook,
+        of: event.kind().to_owned(),
+        idea: call.idea,
+        agent: call.agent,
+        facts: call.facts,
+    };
+    configured.map(owed).collect()
+}
+
+fn caused_by(state: &State, at: Timestamp, event: &Event) -> Vec<Call> {
     match event {
         Event::HookAsked(HookAsked { hook, id, agent }) => asked(state, *hook, id, agent)
             .map_or_else(Vec::new, |facts| call(*hook, Some(id), Some(agent), facts)),
@@ -106,6 +121,17 @@ pub(crate) fn about(state: &State, at: Timestamp, event: &Event) -> Vec<Call> {
         {
             error("warning", message, None)
         }
+        Event::BaselineFailed(failed) => outage(state, failed),
+        Event::NeedArose(NeedArose {
+            kind,
+            idea,
+            message,
+            commands,
+            ..
+        }) => needs_you(*kind, idea.as_ref(), message, commands),
+        Event::NightEnded(NightEnded {
+            message, commands, ..
+        }) => needs_you(NoticeKind::Ended, None, message, commands),
         // No hook is told of these.
         Event::Mark(_)
         | Event::DaemonStarted(_)
@@ -126,7 +152,6 @@ pub(crate) fn about(state: &State, at: Timestamp, event: &Event) -> Vec<Call> {
         | Event::BaselineReady(_)
         | Event::BaselineStarted(_)
         | Event::BaselinePassed(_)
-        | Event::BaselineFailed(_)
         | Event::BaselineCleared(_)
         | Event::ChecksProbed(_)
         | Event::BaselineDoubted(_)
@@ -205,10 +230,8 @@ pub(crate) fn about(state: &State, at: Timestamp, event: &Event) -> Vec<Call> {
         | Event::HookFinished(_)
         | Event::HookTimedOut(_)
         | Event::HookApproved(_)
-        | Event::NeedArose(_)
         | Event::NeedSettled(_)
         | Event::NightBegan(_)
-        | Event::NightEnded(_)
         | Event::NoticeDelivered(_)
         | Event::NoticeFailed(_)
         | Event::Learned(_)
@@ -249,6 +272,39 @@ fn error(kind: &str, message: &str, idea: Option<&IdeaId>) -> Vec<Call> {
         ("IDEA_ID", idea.map_or_else(String::new, IdeaId::to_string)),
     ]);
     call(HookName::OnError, idea, None, facts)
+}
+
+/// Something outside the work is broken; told once.
+fn outage(state: &State, failed: &BaselineFailed) -> Vec<Call> {
+    let Some(settings) = state.settings.as_deref() else {
+        return Vec::new();
+    };
+    let baseline = &state.swarm.baseline;
+    let failure = baseline.failure(failed);
+    if !failure.environment || baseline.outage.is_some() {
+        return Vec::new();
+    }
+    let message = format!(
+        "{}. No idea is charged; swarm checks again by itself. After the fix: swarm resume",
+        baseline_failure(&failure, settings)
+    );
+    error(NoticeKind::Environment.as_str(), &message, None)
+}
+
+/// People are needed, or a night ended.
+fn needs_you(
+    kind: NoticeKind,
+    idea: Option<&IdeaId>,
+    message: &str,
+    commands: &[String],
+) -> Vec<Call> {
+    let facts = facts([
+        ("KIND", kind.as_str().to_owned()),
+        ("IDEA_ID", idea.map_or_else(String::new, IdeaId::to_string)),
+        ("MESSAGE", message.to_owned()),
+        ("COMMANDS", commands.join("\n")),
+    ]);
+    call(HookName::OnNeedsYou, idea, None, facts)
 }
 
 /// For hooks, an attempt that continues later has not ended.

@@ -5,20 +5,19 @@
 //! call that was interrupted, by a crash or a requested stop, is not judged. Called by `advance`
 //! and by the outcomes of runs.
 
+mod causes;
+
 use std::collections::BTreeSet;
 
 use super::attempt::run_end::{is_stopped, run_ended};
 use super::decision::{End, Plan};
 use super::environment_faults::{EnvironmentFault, hold_for, nobodys_fault};
-use crate::domain::attention::{NoticeKind, baseline_failure};
 use crate::domain::effect::{self, Effect, Purpose};
 use crate::domain::event::{
-    Event, HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut,
-    NeedArose,
+    HookApproved, HookAsked, HookCutOff, HookFinished, HookStarted, HookTimedOut,
 };
-use crate::domain::evolve;
 use crate::domain::hook::{HookCall, HookName, HookSettings, Passage};
-use crate::domain::ids::{AgentId, IdeaId, RunId};
+use crate::domain::ids::{AgentId, RunId};
 use crate::domain::lifecycle::MergeInput;
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::outcome::Failure;
@@ -27,6 +26,8 @@ use crate::domain::state::{Attempt, AttemptEnd, IdeaStatus, MergeEntry, State, T
 use crate::domain::time::Timestamp;
 use crate::domain::warning::WarningKind;
 
+pub(crate) use causes::owed_by;
+
 /// Most calls at a time, besides those that a step waits for.
 const AT_ONCE: usize = 16;
 /// Head start of an idea's informing hook over one that guards a step: a quick one is finished by
@@ -34,71 +35,6 @@ const AT_ONCE: usize = 16;
 const TELLS_FIRST_MS: i64 = 500;
 /// Most times that a call may lose its runner.
 const LOST_RUNS: u32 = 3;
-
-/// Calls that an event causes. The first rules are frozen, because old logs are folded by them; new
-/// or changed ones go here.
-pub(crate) fn owed_by(state: &State, at: Timestamp, event: &Event) -> Vec<HookOwed> {
-    let mut calls = evolve::hooks::frozen(state, at, event);
-    calls.extend(needs_you(state, event));
-    calls.extend(outage(state, event));
-    calls
-}
-
-/// The call that tells, once, that something outside the work is broken.
-fn outage(state: &State, event: &Event) -> Option<HookOwed> {
-    let Event::BaselineFailed(failed) = event else {
-        return None;
-    };
-    settings_of(state, HookName::OnError)?;
-    let settings = state.settings.as_deref()?;
-    let baseline = &state.swarm.baseline;
-    let failure = baseline.failure(failed);
-    if !failure.environment || baseline.outage.is_some() {
-        return None;
-    }
-    let message = format!(
-        "{}. No idea is charged; swarm checks again by itself. After the fix: swarm resume",
-        baseline_failure(&failure, settings)
-    );
-    let facts = [
-        ("ERROR_TYPE", NoticeKind::Environment.as_str().to_owned()),
-        ("MESSAGE", message),
-        ("IDEA_ID", String::new()),
-    ];
-    Some(HookOwed {
-        hook: HookName::OnError,
-        of: event.kind().to_owned(),
-        idea: None,
-        agent: None,
-        facts: facts.map(|(name, fact)| (name.to_owned(), fact)).into(),
-    })
-}
-
-/// The call that tells people what needs them, or that a night ended.
-fn needs_you(state: &State, event: &Event) -> Option<HookOwed> {
-    let (kind, idea, message, commands) = if let Event::NeedArose(arose) = event {
-        let NeedArose { kind, idea, .. } = arose;
-        (*kind, idea.as_ref(), &arose.message, &arose.commands)
-    } else if let Event::NightEnded(ended) = event {
-        (NoticeKind::Ended, None, &ended.message, &ended.commands)
-    } else {
-        return None;
-    };
-    settings_of(state, HookName::OnNeedsYou)?;
-    let facts = [
-        ("KIND", kind.as_str().to_owned()),
-        ("IDEA_ID", idea.map_or_else(String::new, IdeaId::to_string)),
-        ("MESSAGE", message.clone()),
-        ("COMMANDS", commands.join("\n")),
-    ];
-    Some(HookOwed {
-        hook: HookName::OnNeedsYou,
-        of: event.kind().to_owned(),
-        idea: idea.cloned(),
-        agent: None,
-        facts: facts.map(|(name, fact)| (name.to_owned(), fact)).into(),
-    })
-}
 
 /// Starts the calls whose turn it is.
 pub(super) fn call(plan: &mut Plan<'_>, settings: &Settings) {
