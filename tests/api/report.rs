@@ -76,9 +76,9 @@ async fn it_has_exactly_the_fields_that_are_described() {
     assert_eq!(answer["stuck"][0]["message"], "no commit");
     assert_eq!(answer["accounts"][0]["held"], "login");
     let waiting = answer["waiting"].as_array().unwrap().iter();
-    let why: Vec<&str> = waiting.filter_map(|one| one["why"].as_str()).collect();
+    let why: Vec<&str> = waiting.filter_map(|one| one["reason"].as_str()).collect();
     assert_eq!(why, ["waits for idea-001"], "{answer:#}");
-    assert_eq!(answer["spent"]["usd"], 0.25);
+    assert_eq!(answer["used"]["usd"], 0.25);
 
     let idea: IdeaId = "idea-001".parse().unwrap();
     let ended = Event::AttemptEnded(AttemptEnded {
@@ -93,14 +93,14 @@ async fn it_has_exactly_the_fields_that_are_described() {
     let answer = client.view("report").await.unwrap();
     described.check(&schema, &answer, "report");
     assert_eq!(answer["failed"][0]["id"], idea.as_str());
-    assert_eq!(answer["failed"][0]["why"], "it broke");
+    assert_eq!(answer["failed"][0]["reason"], "it broke");
     assert_eq!(answer["failed"][0]["used"]["usd"], 0.25);
     let later = since.plus_millis(86_400_000);
     let answer = client.view(&format!("report?since={later}")).await.unwrap();
     described.check(&schema, &answer, "report");
     assert_eq!(answer["since"], later.to_string());
     assert_eq!(answer["failed"], json!([]));
-    assert_eq!(answer["spent"]["usd"], 0.0);
+    assert_eq!(answer["used"]["usd"], 0.0);
     assert_eq!(answer["waiting"].as_array().unwrap().len(), 2);
     world.end().await;
 }

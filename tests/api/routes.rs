@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 use swarm::api::ReloadError;
 use swarm::domain::effect::{self, Effect};
 use swarm::domain::event::{Event, Learned, MergeMoved, MergeQueued, TargetRewritten, TargetSeen};
+use swarm::domain::memory::Evidence;
 use swarm::domain::observation::{RunEnd, RunEndKind};
+use swarm::domain::request::Author;
 
 use crate::kit::{World, oid, refused, working_agent};
 
@@ -141,6 +143,18 @@ async fn what_is_over_is_cleaned_and_a_failure_is_told() {
     world.end().await;
 }
 
+/// The evidence of an agent whose idea is not known.
+fn said_by(agent: &str) -> Box<Evidence> {
+    Box::new(Evidence {
+        author: Author::Agent {
+            id: agent.parse().unwrap(),
+            idea_id: None,
+            run: "r1".parse().unwrap(),
+        },
+        ..Evidence::default()
+    })
+}
+
 #[tokio::test]
 async fn what_agents_found_out_is_listed_with_everyone_who_found_it() {
     let world = World::new().await;
@@ -154,7 +168,7 @@ async fn what_agents_found_out_is_listed_with_everyone_who_found_it() {
             profile: Some("ed".parse().unwrap()),
             global,
             content: "the door is green".into(),
-            evidence: None,
+            evidence: said_by(agent),
             claim: None,
             restored: false,
         })
@@ -180,8 +194,8 @@ async fn what_agents_found_out_is_listed_with_everyone_who_found_it() {
     assert_eq!(
         list[0]["sources"],
         json!([
-            {"agentId": agent, "agent": agent, "ideaId": "idea-001"},
-            {"agentId": "ed-007", "agent": "ed-007", "ideaId": null}
+            {"agentId": agent, "ideaId": "idea-001"},
+            {"agentId": "ed-007", "ideaId": null}
         ])
     );
     assert_eq!(
@@ -311,7 +325,7 @@ async fn answers_have_exactly_the_fields_that_are_described() {
         profile: Some("ed".parse().unwrap()),
         global: true,
         content: "x".into(),
-        evidence: None,
+        evidence: said_by(&agent),
         claim: None,
         restored: false,
     });
