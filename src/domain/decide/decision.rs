@@ -80,11 +80,11 @@ impl<'a> Plan<'a> {
     /// Adds an event, preceded by the `hookOwed` events that it causes.
     pub(super) fn emit(&mut self, event: impl Into<Event>) {
         let event = event.into();
-        if let Event::DaemonStarted(started) = &event {
-            if let Some(counters) = started.counters {
-                self.effects = counters.effects;
-                self.runs = counters.runs;
-            }
+        if let Event::DaemonStarted(started) = &event
+            && let Some(counters) = started.counters
+        {
+            self.effects = counters.effects;
+            self.runs = counters.runs;
         }
         let calls = hooks::owed_by(self.state, self.now, &event);
         self.events.extend(calls.into_iter().map(Event::HookOwed));
