@@ -23,8 +23,8 @@ use common::samples::{Goal, Samples};
 use common::{Result, ensure, isolated, size, wanted};
 use serde_json::json;
 use swarm::daemon::{Daemon as InProcess, Handle, Options};
-use swarm::domain::command::{Command, IdeaEdit};
 use swarm::domain::ids::IdeaId;
+use swarm::domain::operation::{Command, IdeaEdit};
 use swarm::domain::settings::Mode;
 use tokio::net::UnixStream;
 

@@ -4,13 +4,13 @@
 
 use std::path::Path;
 
-use swarm::domain::command::{Command, NewIdea};
 use swarm::domain::decide;
 use swarm::domain::effect::{self, Effect, Purpose, Saved};
 use swarm::domain::event::{Event, Mark};
 use swarm::domain::evolve::evolve;
 use swarm::domain::ids::{IdeaId, Oid, ProfileName, RunId};
 use swarm::domain::observation::{Observation, Recorded, RunEnd, RunEndKind};
+use swarm::domain::operation::{Command, NewIdea};
 use swarm::domain::outcome::{
     BuildMergeOutcome, InboxArchived, LandOutcome, LendOutcome, Outcome, SaveWorkOutcome,
     SealOutcome, StopDelivered, TreeSetup, VerifyReady, WorktreePrepared, WorktreeReleased,

@@ -25,8 +25,8 @@ use super::sender::{MCP_CLIENT, OPERATION, Origin, RUN, named_run};
 use super::server::daemon_file::DaemonFile;
 use super::server::peer;
 use super::types::JUDGEMENT_TIMEOUT;
-use crate::domain::command::Command;
 use crate::domain::ids::RunId;
+use crate::domain::operation::Command;
 use crate::domain::operation::Ends;
 
 /// Connections idle for longer than this are not used again.

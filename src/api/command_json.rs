@@ -7,8 +7,8 @@ use serde::{Deserialize as _, Serialize};
 use serde_json::{Error, Value};
 use utoipa::ToSchema;
 
-use crate::domain::command::Command;
 use crate::domain::memory::MemoryCommand;
+use crate::domain::operation::Command;
 use crate::view::schema::tags;
 
 /// A command, named by `do`.
@@ -20,16 +20,26 @@ pub(super) enum SentCommand {
     Memory(MemoryCommand),
 }
 
-/// Reads a command.
-///
-/// # Errors
-/// There is no such command, or a field of it is missing, unknown or wrong.
-pub(super) fn read(json: Value) -> Result<Command, Error> {
-    let name = json["do"].as_str().unwrap_or_default();
-    if tags::<MemoryCommand>("do").contains(&name) {
-        return MemoryCommand::deserialize(json).map(Command::Memory);
-    }
-    Command::deserialize(json)
+/// Reads a command. The error says that there is no such command, or which field of it is missing,
+/// unknown or wrong.
+pub(super) fn read(json: Value) -> Result<Command, String> {
+    let Some(name) = json["do"].as_str() else {
+        return Err("`do` must name the command".to_owned());
+    };
+    let (own, of_memory) = (tags::<Command>("do"), tags::<MemoryCommand>("do"));
+    let read = if of_memory.contains(&name) {
+        MemoryCommand::deserialize(json).map(Command::Memory)
+    } else if own.contains(&name) {
+        Command::deserialize(json)
+    } else {
+        let all = [own, of_memory].concat().join(", ");
+        let name: String = name.chars().take(60).collect();
+        let name = name.escape_debug();
+        return Err(format!(
+            "there is no command `{name}`; the commands are: {all}"
+        ));
+    };
+    read.map_err(|error| error.to_string())
 }
 
 /// Writes a command.
@@ -73,7 +83,7 @@ mod tests {
             json!({"do": "writeFact", "key": "a", "value": "b", "version": 2}),
             json!({"do": "editIdea", "id": "idea-001", "edit": {"text": "x"}}),
         ] {
-            let error = read(json).unwrap_err().to_string();
+            let error = read(json).unwrap_err();
             assert!(error.contains("unknown field"), "{error}");
         }
     }
@@ -81,6 +91,10 @@ mod tests {
     #[test]
     fn what_the_daemon_sends_itself_is_no_command_of_a_client() {
         let error = read(json!({"do": "loadSettings"})).unwrap_err();
-        assert!(error.to_string().contains("unknown variant"), "{error}");
+        assert!(
+            error.starts_with("there is no command `loadSettings`"),
+            "{error}"
+        );
+        assert!(error.ends_with("synthesize"), "{error}");
     }
 }

@@ -1,7 +1,8 @@
 //! Executes commands for the API and the page.
 //!
 //! Invariant: nothing happens before the domain's rights were asked. A command whose work goes on
-//! after its events are on disk is answered when that work has ended, or when waiting gets too long.
+//! after its events are on disk is answered when that work has ended, or when waiting gets too
+//! long.
 
 use std::sync::Arc;
 
@@ -10,13 +11,11 @@ use tokio::task::spawn_blocking;
 use super::ApiContext;
 use super::error::ApiError;
 use super::resolution;
-use crate::daemon::checkpoints::request::{
-    self as checkpoints, Answer as Outcome, undone_rollback,
-};
+use crate::daemon::checkpoints::request::{self as checkpoints, Answer as Outcome};
 use crate::daemon::review;
-use crate::domain::command::{Command, NewIdea};
 use crate::domain::ids::IdeaId;
 use crate::domain::operation::{self, Ends};
+use crate::domain::operation::{Command, NewIdea};
 use crate::domain::request::Request;
 use crate::domain::state::State;
 use crate::view::answer::{Answer, Done, compared_text};
@@ -78,20 +77,11 @@ async fn similar(
     hits.await.map_err(|error| ApiError::failed(&error))
 }
 
-async fn wait_for_checkpoint(
-    context: &Arc<ApiContext>,
-    request: Request,
-) -> Result<Answer, ApiError> {
-    if let Command::Undo { seq, .. } = &request.command {
-        let rolls_back = |state: &State| undone_rollback(state, *seq).is_some();
-        if !context.handle.read(rolls_back) {
-            return run(context, request).await;
-        }
-    }
+async fn wait_for_checkpoint(context: &ApiContext, request: Request) -> Result<Answer, ApiError> {
     let (outcome, seq) = checkpoints::request(&context.handle, request).await?;
     let safety = match outcome {
         Outcome::RolledBack { safety } => Some(safety),
-        Outcome::Made | Outcome::Deleted => None,
+        Outcome::Made | Outcome::Deleted | Outcome::Accepted => None,
     };
     Ok(Answer::Done(Done {
         safety,

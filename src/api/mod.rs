@@ -1,6 +1,6 @@
 //! The daemon's HTTP API (JSON under `/api/v1/`) and the client that the command line uses.
 //!
-//! A request either becomes a [`Command`](crate::domain::command::Command), answered when its
+//! A request either becomes a [`Command`](crate::domain::operation::Command), answered when its
 //! events are on disk, or reads the durable state. The routes do not depend on the transport;
 //! [`serve`] serves them on the owner's unix socket.
 //!

@@ -11,11 +11,11 @@ use super::ApiContext;
 use super::error::{ApiError, ending};
 use super::events::feed::Feed;
 use super::types::JUDGEMENT_TIMEOUT;
-use crate::domain::command::Command;
 use crate::domain::effect::{self, Effect};
 use crate::domain::event::{ConflictSettled, EffectFinished, Event};
 use crate::domain::ids::{EffectId, IdeaId};
 use crate::domain::lifecycle::MergePhase;
+use crate::domain::operation::Command;
 use crate::domain::request::Request;
 use crate::domain::state::State;
 
@@ -28,7 +28,8 @@ enum Verdict {
     Open(String),
 }
 
-/// Sends a `ResolveMerge` and waits for the check. Returns the sequence number of the event that accepts it.
+/// Sends a `ResolveMerge` and waits for the check. Returns the sequence number of the event that
+/// accepts it.
 pub(super) async fn resolve(context: &ApiContext, request: Request) -> Result<u64, ApiError> {
     let Command::ResolveMerge { id } = &request.command else {
         return Err(ApiError::failed(&"it resolves no merge"));

@@ -20,9 +20,9 @@ use super::openapi::PREFIX;
 use super::server::peer::Peer;
 use crate::daemon::Paths;
 use crate::daemon::memory::tally::ReadOf;
-use crate::domain::command::Command;
 use crate::domain::event::ShownItem;
 use crate::domain::ids::RunId;
+use crate::domain::operation::Command;
 use crate::domain::rejection::Rejection;
 use crate::domain::request::{self, Author, OperationId};
 

@@ -14,7 +14,7 @@ use super::error::{CliError, Kind};
 use super::output::terminal::can_ask;
 use crate::daemon::effects::inbox::new_idea;
 use crate::daemon::effects::inbox::parse::{MAX_INBOX_BYTES, parse};
-use crate::domain::command::NewIdea;
+use crate::domain::operation::NewIdea;
 use crate::git;
 
 /// An idea and the file that it comes from.

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use crate::domain::attention::{NeedKey, NoticeKind};
-use crate::domain::command::{IdeaEdit, NewIdea, TargetChoice};
 use crate::domain::effect::{self, ConflictLevel, Effect, Purpose, Saved, SetupTree, TargetTree};
 use crate::domain::event::{
     AgentRedirected, ApprovalWithdrawn, AttemptEnded, AttemptMoved, AttemptSealed, BaselineCleared,
@@ -31,6 +30,7 @@ use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, Oid, Profile
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::memory::Evidence;
 use crate::domain::observation::{RunEnd, RunEndKind};
+use crate::domain::operation::{IdeaEdit, NewIdea, TargetChoice};
 use crate::domain::request::Author;
 use crate::domain::settings::{BaselineMode, CanaryMode, Mode, Settings};
 use crate::domain::signal::Signal;

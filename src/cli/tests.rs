@@ -7,9 +7,9 @@ use super::args::Cli;
 use super::output::terminal;
 use super::output::tests::Shared;
 use super::*;
-use crate::domain::command::NewIdea;
 use crate::domain::event::{Event, IdeaAdded, IdeaCancelled};
 use crate::domain::ids::IdeaId;
+use crate::domain::operation::NewIdea;
 use crate::domain::time::Timestamp;
 use crate::journal::Journal;
 

@@ -8,8 +8,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::actor::handle::{Accepted, CommandError, Handle, Journaled, Message, Published};
-use crate::domain::command::Command;
 use crate::domain::evolve::evolve;
+use crate::domain::operation::Command;
 use crate::domain::request::Request;
 use crate::domain::state::State;
 

@@ -3,8 +3,7 @@
 //!
 //! | place | does |
 //! | --- | --- |
-//! | [`command`], [`request`] | input from people and agents, and who sent it |
-//! | [`operation`] | the table of commands: who may send each, and when its work is done |
+//! | [`operation`], [`request`] | the commands, who may send each, and who sent one |
 //! | [`observation`] | input from drivers |
 //! | [`rejection`] | why a command was refused |
 //! | [`decide`] | the rules: input and state in, events and effects out |
@@ -24,7 +23,6 @@
 //! come in with the input. `daemon` calls `decide` and `evolve`; every room may use the types.
 
 pub mod attention;
-pub mod command;
 pub mod decide;
 pub mod effect;
 pub mod event;

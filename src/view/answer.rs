@@ -10,9 +10,9 @@ use super::memory::{
     self, CompactedView, FactChangedView, HitView, LearnedView, NotePutView, RetractedView,
     SynthesisBegunView, Taken, WrittenView,
 };
-use crate::domain::command::Command;
 use crate::domain::ids::{CheckpointName, IdeaId};
 use crate::domain::memory::MemoryCommand;
+use crate::domain::operation::Command;
 use crate::domain::state::State;
 
 /// The answer to a command.

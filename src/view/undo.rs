@@ -5,9 +5,9 @@ use utoipa::ToSchema;
 
 use super::schema;
 use crate::domain::attention::names;
-use crate::domain::command::Command;
 use crate::domain::decide;
 use crate::domain::ids::{CheckpointName, IdeaId};
+use crate::domain::operation::Command;
 use crate::domain::state::undo::{Action, Undoable};
 use crate::domain::state::{Idea, IdeaStatus, Kept, State};
 use crate::domain::time::Timestamp;

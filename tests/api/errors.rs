@@ -30,7 +30,7 @@ async fn refusals_say_what_why_and_what_next() {
         ("GET", "/api/v1/views/ideas?status=lost", ""),
         ("GET", "/api/v1/views/ideas?state=done", ""),
         ("GET", "/api/v1/views/agents/ed-009", ""),
-        ("GET", "/api/v1/views/agents/ed-009/logs", ""),
+        ("GET", "/api/v1/agents/ed-009/logs", ""),
         ("GET", "/api/v1/events?kind=ideaAded", ""),
         ("GET", "/api/v1/events?since=99999", ""),
         ("GET", "/api/v1/nowhere", ""),
@@ -111,7 +111,7 @@ async fn refusals_say_what_why_and_what_next() {
       400 BAD_REQUEST: the query is invalid: state: unknown field `state`, expected `status` or `openFirst`
     GET /api/v1/views/agents/ed-009
       404 AGENT_UNKNOWN: there is no agent `ed-009`
-    GET /api/v1/views/agents/ed-009/logs
+    GET /api/v1/agents/ed-009/logs
       404 AGENT_UNKNOWN: there is no agent `ed-009`
     GET /api/v1/events?kind=ideaAded
       400 BAD_REQUEST: `ideaAded` is not a kind of event
@@ -123,36 +123,44 @@ async fn refusals_say_what_why_and_what_next() {
       404 NOT_FOUND: there is nothing at `/`
     DELETE /api/v1/views/ideas
       405 METHOD_NOT_ALLOWED: `/api/v1/views/ideas` does not support DELETE
-    POST /api/v1/views/ideas
-      400 BAD_REQUEST: the body is invalid: missing field `content` at line 1 column 2
-    POST /api/v1/views/ideas {
+    POST /api/v1/commands
+      400 BAD_REQUEST: the command is invalid: `do` must name the command
+    POST /api/v1/commands {
       400 BAD_REQUEST: the body is invalid: EOF while parsing an object at line 1 column 1
-    POST /api/v1/views/ideas {"text":"a","prio":1}
-      400 BAD_REQUEST: the body is invalid: unknown field `prio`, expected one of `content`, `text`, `after`, `tags`, `priority`, `profile`, `review` at line 1 column 18
-    POST /api/v1/views/ideas {"text":" "}
-      422 TEXT_EMPTY: the text of the idea is empty
-    POST /api/v1/views/ideas {"text":"a","after":["A"]}
-      400 BAD_REQUEST: the body is invalid: `A` is not a valid idea id: use 1 to 64 lower-case letters, digits and `-`, starting with a letter or digit at line 1 column 25
-    POST /api/v1/views/ideas {"text":"a","after":["idea-009"]}
-      404 IDEA_UNKNOWN: there is no idea `idea-009`
-    POST /api/v1/views/ideas {"text":"a","profile":"zed"}
-      422 PROFILE_UNKNOWN: there is no agent profile `zed` in the configuration
-    POST /api/v1/views/ideas/idea-009/retry
-      404 IDEA_UNKNOWN: there is no idea `idea-009`
-    POST /api/v1/views/ideas/idea-009/retry {"force":true}
-      400 BAD_REQUEST: the body is invalid: unknown field `force`, there are no fields at line 1 column 8
-    POST /api/v1/views/ideas/idea-009/retry []
+    POST /api/v1/commands []
       400 BAD_REQUEST: the body must be a JSON object
-    POST /api/v1/views/agents/ed-009/stop
-      404 AGENT_UNKNOWN: there is no agent `ed-009`
-    POST /api/v1/views/agents/ed-009/say {"text":"a"}
-      404 AGENT_UNKNOWN: there is no agent `ed-009`
-    POST /api/v1/views/merges/idea-009/retry
+    POST /api/v1/commands {"do":"addIdee","content":"a"}
+      400 BAD_REQUEST: the command is invalid: there is no command `addIdee`; the commands are: addIdea, editIdea, retryIdea, cancelIdea, assignIdea, holdIdea, unholdIdea, stopAgent, redirectAgent, sayToAgent, pause, resume, retryMerge, approveMerge, rejectMerge, resolveMerge, settleTarget, createCheckpoint, deleteCheckpoint, rollBack, undo, approveHook, setMode, shutdown, shutdownNow, learn, writeFact, confirmFact, disputeFact, pinFact, retract, putNote, compactMemory, synthesize
+    POST /api/v1/commands {"do":"addIdea"}
+      400 BAD_REQUEST: the command is invalid: missing field `content`
+    POST /api/v1/commands {"do":"addIdea","content":"a","prio":1}
+      400 BAD_REQUEST: the command is invalid: unknown field `prio`, expected one of `content`, `after`, `tags`, `priority`, `profile`, `inbox`, `review`, `imported`
+    POST /api/v1/commands {"do":"addIdea","content":" "}
+      422 TEXT_EMPTY: the text of the idea is empty
+    POST /api/v1/commands {"do":"addIdea","content":"a","after":["A"]}
+      400 BAD_REQUEST: the command is invalid: `A` is not a valid idea id: use 1 to 64 lower-case letters, digits and `-`, starting with a letter or digit
+    POST /api/v1/commands {"do":"addIdea","content":"a","after":["idea-009"]}
       404 IDEA_UNKNOWN: there is no idea `idea-009`
-    POST /api/v1/views/merges/idea-009/resolve
+    POST /api/v1/commands {"do":"addIdea","content":"a","profile":"zed"}
+      422 PROFILE_UNKNOWN: there is no agent profile `zed` in the configuration
+    POST /api/v1/commands {"do":"addIdea","content":"a","inbox":{"name":"a.md","sha256":"0"}}
+      400 BAD_REQUEST: `inbox` and `imported` are set by the daemon alone
+    POST /api/v1/commands {"do":"retryIdea","id":"idea-009"}
       404 IDEA_UNKNOWN: there is no idea `idea-009`
-    POST /api/v1/views/merges/target {"choice":"guess"}
-      400 BAD_REQUEST: the body is invalid: unknown variant `guess`, expected one of `redo`, `ignore`, `cancel` at line 1 column 17
+    POST /api/v1/commands {"do":"retryIdea","id":"idea-009","force":true}
+      400 BAD_REQUEST: the command is invalid: unknown field `force`, expected `id`
+    POST /api/v1/commands {"do":"stopAgent","id":"ed-009"}
+      404 AGENT_UNKNOWN: there is no agent `ed-009`
+    POST /api/v1/commands {"do":"sayToAgent","id":"ed-009","text":"a"}
+      404 AGENT_UNKNOWN: there is no agent `ed-009`
+    POST /api/v1/commands {"do":"retryMerge","id":"idea-009"}
+      404 IDEA_UNKNOWN: there is no idea `idea-009`
+    POST /api/v1/commands {"do":"resolveMerge","id":"idea-009"}
+      404 IDEA_UNKNOWN: there is no idea `idea-009`
+    POST /api/v1/commands {"do":"settleTarget","choice":"guess"}
+      400 BAD_REQUEST: the command is invalid: unknown variant `guess`, expected one of `redo`, `ignore`, `cancel`
+    POST /api/v1/commands {"do":"loadSettings"}
+      400 BAD_REQUEST: the command is invalid: there is no command `loadSettings`; the commands are: addIdea, editIdea, retryIdea, cancelIdea, assignIdea, holdIdea, unholdIdea, stopAgent, redirectAgent, sayToAgent, pause, resume, retryMerge, approveMerge, rejectMerge, resolveMerge, settleTarget, createCheckpoint, deleteCheckpoint, rollBack, undo, approveHook, setMode, shutdown, shutdownNow, learn, writeFact, confirmFact, disputeFact, pinFact, retract, putNote, compactMemory, synthesize
     "#);
     let cycle = {
         client

@@ -78,7 +78,7 @@ async fn an_array_holds_what_was_asked_for() {
     assert_eq!(seqs, (1..=all.len() as u64).collect::<Vec<_>>());
     let ideas = client.get("events?kind=ideaAdded&limit=2").await.unwrap();
     assert_eq!(ideas.as_array().unwrap().len(), 2);
-    assert_eq!(ideas[1]["data"]["idea"]["text"], "b");
+    assert_eq!(ideas[1]["data"]["idea"]["content"], "b");
     let since = ideas[1]["seq"].as_u64().unwrap();
     let rest = client
         .get(&format!("events?kind=ideaAdded&since={since}"))
@@ -173,10 +173,10 @@ async fn a_filtered_stream_resumes_from_the_last_event_that_it_gave() {
     }
     let mut first = Sse::open(&world, None, "?kind=ideaAdded").await;
     let a = first.next().await.unwrap();
-    assert_eq!(a["data"]["idea"]["text"], "a");
+    assert_eq!(a["data"]["idea"]["content"], "a");
     drop(first);
     let mut second = Sse::open(&world, a["seq"].as_u64(), "?kind=ideaAdded").await;
-    assert_eq!(second.next().await.unwrap()["data"]["idea"]["text"], "b");
+    assert_eq!(second.next().await.unwrap()["data"]["idea"]["content"], "b");
     world.end().await;
 }
 

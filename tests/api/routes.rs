@@ -23,8 +23,8 @@ async fn ideas_are_added_shown_changed_and_cancelled() {
     assert_eq!(first["id"], "idea-001");
     let seq = first["seq"].as_u64().unwrap();
     assert!(seq > 0);
-    let second = json!({"do": "addIdea", "content": "two", "after": ["idea-001"], "tags": ["critical"], "priority": 3,
-        "profile": "ed"});
+    let second = json!({"do": "addIdea", "content": "two", "after": ["idea-001"],
+        "tags": ["critical"], "priority": 3, "profile": "ed"});
     client.post("commands", &second).await.unwrap();
     let list = client.view("ideas").await.unwrap();
     assert_eq!(list[1]["content"], "two");

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use swarm::domain::command::Command;
 use swarm::domain::effect::{Purpose, Run, TargetTree};
 use swarm::domain::event::{EffectRequested, Event};
 use swarm::domain::ids::{EffectId, RunId};
+use swarm::domain::operation::Command;
 use swarm::domain::settings::Mode;
 
 use crate::kit::{World, settings, working_agent};

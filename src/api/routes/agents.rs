@@ -32,8 +32,8 @@ pub(super) async fn list(State(context): Context) -> Json<Vec<AgentView>> {
 
 /// Show one agent, running or ended.
 #[utoipa::path(
-    get, path = "/views/agents/{id}", tag = "agents", params(("id" = String, Path, description = "The \
-        agent")),
+    get, path = "/views/agents/{id}", tag = "agents",
+        params(("id" = String, Path, description = "The agent")),
     responses((status = 200, body = view::AgentView),
         (status = "default", description = "Refused", body = ErrorBody)),
 )]

@@ -34,8 +34,8 @@ pub(super) async fn list(
 
 /// Show one idea with its history.
 #[utoipa::path(
-    get, path = "/views/ideas/{id}", tag = "ideas", params(("id" = String, Path, description = "The \
-        idea")),
+    get, path = "/views/ideas/{id}", tag = "ideas",
+        params(("id" = String, Path, description = "The idea")),
     responses((status = 200, body = view::IdeaDetail),
         (status = "default", description = "Refused", body = ErrorBody)),
 )]

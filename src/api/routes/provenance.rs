@@ -18,9 +18,9 @@ use crate::api::extract::{Asked, Body, Id, Params};
 use crate::daemon::Paths;
 use crate::daemon::provenance::verify::{Condition, Unserved, load};
 use crate::daemon::provenance::{find, log, replay};
-use crate::domain::command::Command;
 use crate::domain::event::Event;
 use crate::domain::ids::{AgentId, IdeaId, ProfileName};
+use crate::domain::operation::Command;
 use crate::view::provenance::replay::under_way;
 use crate::view::provenance::{MatchStatus, Record, RecordFilter, RecordView, ReplayView};
 

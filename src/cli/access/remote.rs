@@ -14,7 +14,7 @@ use crate::cli::error::{CliError, Kind};
 use crate::cli::repo::Repo;
 use crate::daemon::Paths;
 use crate::daemon::offline::{holder, is_locked};
-use crate::domain::command::Command;
+use crate::domain::operation::Command;
 use crate::process;
 
 /// A connection to the daemon.

@@ -15,8 +15,8 @@ use crate::cli::error::{CliError, Kind};
 use crate::cli::host::{self, PageChoice, StartOptions};
 use crate::cli::repo::Repo;
 use crate::daemon::{DaemonError, Handle, offline};
-use crate::domain::command::Command;
 use crate::domain::effect::Effect;
+use crate::domain::operation::Command;
 use crate::domain::settings::Mode;
 use crate::domain::state::State;
 

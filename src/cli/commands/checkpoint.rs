@@ -14,8 +14,8 @@ use crate::cli::json::{list as items, text, time};
 use crate::cli::output::table::Rows;
 use crate::cli::output::terminal::{Tone, safe};
 use crate::cli::output::{Output, write_page};
-use crate::domain::command::Command;
 use crate::domain::ids::CheckpointName;
+use crate::domain::operation::Command;
 
 /// The commands about checkpoints.
 #[derive(Debug, Subcommand)]

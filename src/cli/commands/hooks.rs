@@ -15,9 +15,9 @@ use crate::cli::output::terminal::{Tone, safe, safe_block};
 use crate::cli::output::write_page;
 use crate::daemon::hooks::{self, TryError};
 use crate::daemon::offline;
-use crate::domain::command::Command;
 use crate::domain::hook::{HookName, approval_wanted};
 use crate::domain::ids::IdeaId;
+use crate::domain::operation::Command;
 use crate::domain::time::Timestamp;
 
 /// The commands about hooks.

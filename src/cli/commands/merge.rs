@@ -14,8 +14,8 @@ use crate::cli::error::CliError;
 use crate::cli::json::text;
 use crate::cli::output::write_page;
 use crate::cli::render;
-use crate::domain::command::{Command, TargetChoice};
 use crate::domain::ids::IdeaId;
+use crate::domain::operation::{Command, TargetChoice};
 
 /// The commands about the merge queue.
 #[derive(Debug, Subcommand)]

@@ -5,7 +5,7 @@ use clap::Args;
 use crate::cli::confirm::confirm;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::domain::command::Command;
+use crate::domain::operation::Command;
 
 /// `pause`. Needs the daemon; the pause survives a restart.
 #[derive(Debug, Args)]

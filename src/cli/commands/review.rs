@@ -14,8 +14,8 @@ use crate::cli::error::{CliError, Kind};
 use crate::cli::json::{list, text};
 use crate::cli::output::terminal::{Tone, safe, safe_block};
 use crate::cli::output::{Output, pager};
-use crate::domain::command::Command;
 use crate::domain::ids::{IdeaId, Oid};
+use crate::domain::operation::Command;
 
 /// Fewest characters of a commit that `--commit` takes.
 const LEAST_OF_COMMIT: usize = 7;

@@ -12,8 +12,8 @@ use crate::cli::error::CliError;
 use crate::cli::json::{list, number, text};
 use crate::cli::output::terminal::safe;
 use crate::cli::output::write_page;
-use crate::domain::command::Command;
 use crate::domain::ids::CheckpointName;
+use crate::domain::operation::Command;
 use crate::git::Repo as GitRepo;
 
 /// At most this many of a kind are shown; `--json` has all.

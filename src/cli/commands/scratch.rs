@@ -15,8 +15,8 @@ use crate::cli::output::table::Rows;
 use crate::cli::output::terminal::{Tone, safe, safe_block};
 use crate::cli::output::{Output, write_page};
 use crate::cli::render::when;
-use crate::domain::command::Command;
 use crate::domain::memory::{MemoryCommand, NoteKey, PutNote};
+use crate::domain::operation::Command;
 use crate::domain::time::Timestamp;
 
 /// The commands about the scratchpad.

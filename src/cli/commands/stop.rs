@@ -17,7 +17,7 @@ use crate::cli::error::{CliError, Kind};
 use crate::cli::json::list;
 use crate::cli::repo::Repo;
 use crate::daemon::offline;
-use crate::domain::command::Command;
+use crate::domain::operation::Command;
 
 /// How long stopping may take: the grace for iterations, ending each process tree, the last
 /// snapshot.

@@ -14,8 +14,8 @@ use crate::cli::error::CliError;
 use crate::cli::json::{text, texts, time};
 use crate::cli::output::terminal::safe;
 use crate::cli::output::write_page;
-use crate::domain::command::Command;
 use crate::domain::ids::CheckpointName;
+use crate::domain::operation::Command;
 
 /// `undo`. Works without a daemon, except for a redirect.
 #[derive(Debug, Args)]

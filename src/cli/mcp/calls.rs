@@ -14,12 +14,12 @@ use crate::cli::error::CliError;
 use crate::cli::json::number;
 use crate::cli::repo::Repo;
 use crate::daemon::memory::finder::Query;
-use crate::domain::command::Command;
 use crate::domain::ids::{AgentId, ProfileName};
 use crate::domain::memory::{
     BadKey, Claim, ConfirmFact, DisputeFact, FactKey, Learn, MemoryCommand, NoteKey, PutNote,
     Reference, WriteFact,
 };
+use crate::domain::operation::Command;
 use crate::view::describe::Point;
 use crate::view::memory::{LogFilter, MEMORY_KINDS, SHOWN_HISTORY};
 

@@ -6,12 +6,12 @@ use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::daemon::memory::tally::{Tally, Write};
-use crate::domain::command::Command;
 use crate::domain::effect::Effect;
 use crate::domain::event::Event;
 use crate::domain::evolve::evolve;
 use crate::domain::ids::IdeaId;
 use crate::domain::observation::Observation;
+use crate::domain::operation::Command;
 use crate::domain::rejection::Rejection;
 use crate::domain::request::{Operation, Request};
 use crate::domain::state::State;

@@ -6,7 +6,6 @@
 use std::sync::Arc;
 
 use crate::daemon::actor::handle::{CommandError, Handle, Journaled};
-use crate::domain::command::Command;
 use crate::domain::effect::{self, Effect};
 use crate::domain::event::{
     CheckpointDeleted, CheckpointMade, EffectFinished, EffectRequested, Event, RollbackAbandoned,
@@ -14,6 +13,7 @@ use crate::domain::event::{
 };
 use crate::domain::ids::{CheckpointName, EffectId};
 use crate::domain::lifecycle::SwarmPhase;
+use crate::domain::operation::Command;
 use crate::domain::request::Request;
 use crate::domain::state::State;
 use crate::domain::state::undo::Action;
@@ -28,6 +28,8 @@ pub enum Answer {
     Made,
     /// The checkpoint was deleted.
     Deleted,
+    /// It was done when its events were on disk: an undo of something else than a rollback.
+    Accepted,
     /// Rolled back; this checkpoint undoes it.
     RolledBack {
         /// The checkpoint of the state before the rollback.
@@ -64,6 +66,9 @@ pub async fn request(handle: &Handle, request: Request) -> Result<(Answer, u64),
     let mut seq = handle.seq();
     let wanted = handle.read(|state| Wanted::of(state, &request.command));
     let accepted = handle.request(request).await?;
+    if matches!(wanted, Wanted::Other) {
+        return Ok((Answer::Accepted, accepted.seq));
+    }
     let mut follower = Follower {
         handle,
         after: accepted.begin(),
@@ -138,7 +143,7 @@ async fn settled(handle: &Handle) {
 }
 
 /// The checkpoint to which an undo of this action rolls back, if the action is a rollback.
-pub fn undone_rollback(state: &State, seq: u64) -> Option<CheckpointName> {
+fn undone_rollback(state: &State, seq: u64) -> Option<CheckpointName> {
     let mut actions = state.undo.actions.iter();
     let Action::Rollback { safety, .. } = &actions.find(|one| one.seq == seq)?.action else {
         return None;

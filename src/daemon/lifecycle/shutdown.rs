@@ -15,7 +15,7 @@ use super::signals::Request;
 use crate::daemon::actor::handle::{CommandError, Handle};
 use crate::daemon::effects::context::DriverContext;
 use crate::daemon::runs::run;
-use crate::domain::command::Command;
+use crate::domain::operation::Command;
 use crate::domain::state::State;
 use crate::view::Rest;
 

@@ -174,11 +174,11 @@ fn words(key: &FactKey, fact: &Fact) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::command::Command;
     use crate::domain::decide;
     use crate::domain::event::MemoryCompacted;
     use crate::domain::evolve::evolve;
     use crate::domain::memory::{Claim, Learn, LearningRange, MemoryCommand, Retracted, WriteFact};
+    use crate::domain::operation::Command;
     use crate::domain::time::Timestamp;
 
     fn carry_out(state: &mut State, command: MemoryCommand) {

@@ -75,11 +75,11 @@ fn groups<'a>(batch: &[&'a Learning]) -> Vec<Vec<&'a Learning>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::command::Command;
     use crate::domain::decide;
     use crate::domain::event::{Event, Synthesised};
     use crate::domain::evolve::evolve;
     use crate::domain::memory::{Claim, Learn, MemoryCommand, Retracted, WriteFact};
+    use crate::domain::operation::Command;
     use crate::domain::time::Timestamp;
 
     fn carry_out(state: &mut State, command: MemoryCommand) {

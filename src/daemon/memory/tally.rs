@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::daemon::actor::handle::{Accepted, CommandError};
-use crate::domain::command::Command;
 use crate::domain::event::{ReadCounts, ShownItem};
 use crate::domain::ids::RunId;
 use crate::domain::memory::{MAX_READ, MemoryCommand, MemoryRefusal};
+use crate::domain::operation::Command;
 use crate::domain::rejection::Rejection;
 use crate::domain::request::{Author, Request};
 use crate::domain::state::State;

@@ -4,7 +4,7 @@
 use super::site::{Alive, Site, Still};
 use crate::daemon::actor::Ended;
 use crate::daemon::actor::handle::CommandError;
-use crate::domain::command::Command;
+use crate::domain::operation::Command;
 use crate::domain::testkit::new_idea;
 use crate::journal::testing::faulty::{EIO, Fault, Faults};
 

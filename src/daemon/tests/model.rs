@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::site::{Alive, Answer, Site, wall};
 use crate::daemon::actor::handle::{CommandError, Journaled};
-use crate::domain::command::{Command, TargetChoice};
 use crate::domain::effect::{self, Effect, Purpose, SetupTree};
 use crate::domain::event::{
     CancelUndone, CheckpointMade, EffectRequested, Event, IdeaAdded, IdeaClaimed, IdeaLanded,
@@ -18,6 +17,7 @@ use crate::domain::evolve::evolve;
 use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, RunId};
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::observation::RunEndKind;
+use crate::domain::operation::{Command, TargetChoice};
 use crate::domain::outcome::{
     BuildMergeOutcome, Failure, LandOutcome, Outcome, SaveWorkOutcome, SealOutcome,
 };

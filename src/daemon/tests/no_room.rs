@@ -3,8 +3,8 @@
 
 use super::site::{Alive, Site, Still, pass, wall};
 use crate::daemon::actor::Ended;
-use crate::domain::command::Command;
 use crate::domain::lifecycle::SwarmPhase;
+use crate::domain::operation::Command;
 use crate::domain::state::State;
 use crate::domain::testkit::{new_idea, settings};
 use crate::journal::testing::faulty::{ENOSPC, Fault, Faults};

@@ -7,13 +7,13 @@ use super::attempt::outcomes::ask_end;
 use super::decision::{End, Plan};
 use super::merge::review;
 use super::undo;
-use crate::domain::command::{IdeaEdit, InboxFile, NewIdea};
 use crate::domain::effect::{self, Effect};
 use crate::domain::event::{
     IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaEdited, IdeaHeld, IdeaRetried, IdeaUnheld,
 };
 use crate::domain::ids::{IdeaId, ProfileName};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase};
+use crate::domain::operation::{IdeaEdit, InboxFile, NewIdea};
 use crate::domain::rejection::Rejection;
 use crate::domain::state::undo::Action;
 use crate::domain::state::{AttemptEnd, Ending, Idea, IdeaStatus, MergeEntry, State};

@@ -29,12 +29,11 @@ mod undo;
 
 pub use checkpoints::unknown as unknown_checkpoint;
 
-use super::command::Command;
 use super::effect::{self, Effect, Purpose};
 use super::event::{ClockWentBack, CommandTaken, EffectFinished, Event, MachineSlept};
 use super::ids::{EffectId, IdeaId, RunId, attempt_name};
 use super::observation::{Observation, RunEnd};
-use super::operation;
+use super::operation::{self, Command};
 use super::outcome::{Failure, InboxArchived, Outcome, StopDelivered, WorktreeReleased};
 use super::rejection::Rejection;
 use super::request::{Author, Operation, Request};

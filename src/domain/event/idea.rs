@@ -4,8 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::command::{IdeaEdit, NewIdea};
 use crate::domain::ids::{AgentId, IdeaId, Oid, ProfileName};
+use crate::domain::operation::{IdeaEdit, NewIdea};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

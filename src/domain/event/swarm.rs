@@ -4,11 +4,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::command::TargetChoice;
 use crate::domain::effect::Effect;
 use crate::domain::ids::{EffectId, IdeaId, Oid};
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::observation::Host;
+use crate::domain::operation::TargetChoice;
 use crate::domain::settings::{Mode, Settings};
 use crate::domain::state::Counters;
 use crate::domain::state::worktrees::WorktreesHold;

@@ -1,12 +1,12 @@
 //! Folds events about ideas.
 
 use super::{baseline, transfer};
-use crate::domain::command::IdeaEdit;
 use crate::domain::event::{
     IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaEdited, IdeaHeld, IdeaLanded, IdeaRetried,
     IdeaUnheld, LandingFound,
 };
 use crate::domain::ids::{IdeaId, Oid};
+use crate::domain::operation::IdeaEdit;
 use crate::domain::state::{Audit, Idea, IdeaStatus, Kept, LANDED, State, UnusedWorktree};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 
 use super::idea::{audit, is_done, unused, with_idea};
 use super::{attempt, baseline, checks, records, setup};
-use crate::domain::command::InboxFile;
 use crate::domain::effect::{self, Effect, Purpose};
 use crate::domain::event::{
     AttemptEnded, DaemonStarted, EffectFinished, EffectRequested, MachineSlept, ModeSet, PauseSet,
     PhaseChanged, SettingsLoaded, StateRepaired, TargetRewritten, TargetSeen, WarningRaised,
 };
 use crate::domain::ids::{IdeaId, Oid, RunId};
+use crate::domain::operation::InboxFile;
 use crate::domain::settings::{Mode, Settings};
 use crate::domain::state::baseline::Baseline;
 use crate::domain::state::checkpoint::Reason;

@@ -10,7 +10,7 @@ mod operation;
 pub use author::Author;
 pub use operation::{BadOperation, Operation, OperationId, Operations};
 
-use super::command::Command;
+use super::operation::Command;
 
 /// A command with its sender.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -26,7 +26,6 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::command::InboxFile;
 use crate::domain::effect::{self, Effect, Landing, Purpose};
 use crate::domain::event::{HookOwed, TargetRewritten, TargetSeen};
 use crate::domain::hook::{HookCall, HookName, LastCall};
@@ -34,6 +33,7 @@ use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, ProfileName,
 use crate::domain::lifecycle::{AttemptPhase, SwarmPhase};
 use crate::domain::memory::{Board, Compacted, Learnings, Notes, Synthesis};
 use crate::domain::observation::Host;
+use crate::domain::operation::InboxFile;
 use crate::domain::request::Operations;
 use crate::domain::settings::{DayLimits, Mode, Settings};
 use crate::domain::state::attention::Attention;

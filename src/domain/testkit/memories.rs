@@ -1,7 +1,6 @@
 //! People and agents use the memory: facts that are written, confirmed, contradicted, settled,
 //! pinned and taken back, learnings with keys, and notes.
 
-use crate::domain::command::Command;
 use crate::domain::decide::{self, Decided};
 use crate::domain::event::{Event, MemoryCompacted, MemoryShown, ShownItem};
 use crate::domain::evolve::evolve;
@@ -10,6 +9,7 @@ use crate::domain::memory::{
     Claim, ConfirmFact, DisputeFact, FactKey, Learn, LearningRange, MemoryCommand, PutNote,
     Retracted, WriteFact,
 };
+use crate::domain::operation::Command;
 use crate::domain::request::{Author, Request};
 use crate::domain::state::{Attempt, State};
 use crate::domain::time::Timestamp;

@@ -20,8 +20,8 @@ pub(crate) mod world;
 
 pub(crate) use scenario::Scenario;
 
-use super::command::NewIdea;
 use super::ids::{AgentId, CheckpointName, IdeaId, Oid, ProfileName};
+use super::operation::NewIdea;
 use super::settings::{BaselineMode, CanaryMode, Mode, Settings};
 use super::time::Timestamp;
 

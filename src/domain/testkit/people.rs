@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use super::choices::Choices;
 use super::transfer_samples::imported_agent;
 use super::{agent, checkpoint_name, new_idea, profile, settings};
-use crate::domain::command::{Command, IdeaEdit, ImportAgent, InboxFile, NewIdea, TargetChoice};
 use crate::domain::hook::{HookName, HookSettings};
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId, ProfileName};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::memory::{
     Claim, ConfirmFact, DisputeFact, FactKey, Learn, MemoryCommand, PutNote, Retracted, WriteFact,
 };
+use crate::domain::operation::{Command, IdeaEdit, ImportAgent, InboxFile, NewIdea, TargetChoice};
 use crate::domain::scheduling;
 use crate::domain::settings::{BaselineMode, Budget, CanaryMode, Mode, Settings, Webhook};
 use crate::domain::signal::Signal;

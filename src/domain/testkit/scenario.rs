@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use super::outcomes::{self, failed};
 use super::{START, invariants, new_idea, oid, render, settings};
-use crate::domain::command::{Command, NewIdea};
 use crate::domain::decide::{self, Decided};
 use crate::domain::effect::{self, Effect, Purpose, Saved};
 use crate::domain::event::Event;
 use crate::domain::evolve::evolve;
 use crate::domain::ids::{AgentId, EffectId, IdeaId, RunId};
 use crate::domain::observation::{Observation, RunEnd, RunEndKind};
+use crate::domain::operation::{Command, NewIdea};
 use crate::domain::outcome::{
     BaselineReady, BuildMergeOutcome, CheckRollbackOutcome, CheckpointDeleted, Failure,
     FailureKind, InboxArchived, LandOutcome, LendOutcome, MoveTargetOutcome, NotifyOutcome,

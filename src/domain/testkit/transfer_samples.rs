@@ -1,10 +1,10 @@
 //! Events about swarms that move, for whoever needs an example.
 
-use crate::domain::command::NewIdea;
 use crate::domain::event::{
     AgentImported, Event, IdeaAdded, SwarmImported, SwarmMoved, SwarmReclaimed, WorkImported,
 };
 use crate::domain::ids::Oid;
+use crate::domain::operation::NewIdea;
 use crate::domain::request::Author;
 use crate::domain::session::Session;
 use crate::domain::state::Kept;

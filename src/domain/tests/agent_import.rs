@@ -1,12 +1,12 @@
 //! An idea that goes on from an imported agent: on which ideas it may, what its attempts begin
 //! with, and for how long the file is needed.
 
-use crate::domain::command::{Command, ImportAgent};
 use crate::domain::decide::{self, Decided};
 use crate::domain::effect::Effect;
 use crate::domain::event::{Event, IdeaAdded};
 use crate::domain::evolve::evolve;
 use crate::domain::observation::RunEndKind;
+use crate::domain::operation::{Command, ImportAgent};
 use crate::domain::request::{Author, Request};
 use crate::domain::retention::Needs;
 use crate::domain::settings::Mode;

@@ -2,12 +2,12 @@
 
 use insta::assert_snapshot;
 
-use crate::domain::command::Command;
 use crate::domain::effect::{self, Effect};
 use crate::domain::event::{Event, WarningRaised};
 use crate::domain::ids::EffectId;
 use crate::domain::lifecycle::{AttemptPhase, SwarmPhase};
 use crate::domain::observation::{Observation, RunEnd, RunEndKind};
+use crate::domain::operation::Command;
 use crate::domain::outcome::{FailureKind, LandOutcome, SealOutcome, WorktreeReleased};
 use crate::domain::signal::Signal;
 use crate::domain::state::prompt_cause::PromptCause;

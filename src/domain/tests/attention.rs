@@ -4,10 +4,10 @@ use insta::assert_snapshot;
 
 use crate::domain::attention::NoticeKind;
 use crate::domain::attention::rest::{Rest, rest};
-use crate::domain::command::Command;
 use crate::domain::event::{Event, NeedArose, NightEnded};
 use crate::domain::hook::{HookName, HookSettings};
 use crate::domain::lifecycle::SwarmPhase;
+use crate::domain::operation::Command;
 use crate::domain::outcome::{
     BaselineReady, LandOutcome, NotifyOutcome, TreeSetup, WorktreeReleased,
 };

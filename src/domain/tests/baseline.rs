@@ -2,10 +2,10 @@
 
 use insta::assert_snapshot;
 
-use crate::domain::command::Command;
 use crate::domain::effect::Effect;
 use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::observation::{CheckEnvironment, Host, Observation, RunEndKind};
+use crate::domain::operation::Command;
 use crate::domain::outcome::{
     BaselineReady, FailureKind, LandOutcome, TreeSetup, WorktreePrepared,
 };

@@ -1,10 +1,10 @@
 //! Failed checks are charged to an idea only if the command has passed elsewhere since.
 
-use crate::domain::command::Command;
 use crate::domain::effect::{Effect, Purpose, TargetTree};
 use crate::domain::ids::RunId;
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::observation::{RunEnd, RunEndKind};
+use crate::domain::operation::Command;
 use crate::domain::outcome::{BaselineReady, SealOutcome, TreeSetup};
 use crate::domain::settings::{BaselineMode, Settings};
 use crate::domain::state::IdeaStatus;

@@ -4,10 +4,10 @@ use insta::assert_snapshot;
 
 use super::provider::{accounts, over, run_of};
 use super::usage::{tokens, used};
-use crate::domain::command::Command;
 use crate::domain::event::{Event, WarningRaised};
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::observation::{Observation, RunEnd, RunEndKind};
+use crate::domain::operation::Command;
 use crate::domain::settings::Budget;
 use crate::domain::signal::Signal;
 use crate::domain::state::{AttemptEnd, IdeaStatus};

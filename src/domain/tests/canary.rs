@@ -1,10 +1,10 @@
 //! The probe of the quality commands: whether they see the tree that they check.
 
-use crate::domain::command::Command;
 use crate::domain::event::{Findings, ProbeAlarm};
 use crate::domain::ids::RunId;
 use crate::domain::lifecycle::MergePhase;
 use crate::domain::observation::{Observation, RunEnd, RunEndKind};
+use crate::domain::operation::Command;
 use crate::domain::outcome::{BaselineReady, VerifyReady};
 use crate::domain::settings::{BaselineMode, CanaryMode, Settings};
 use crate::domain::state::IdeaStatus;

@@ -2,9 +2,9 @@
 
 use insta::assert_snapshot;
 
-use crate::domain::command::Command;
 use crate::domain::event::Event;
 use crate::domain::ids::CheckpointName;
+use crate::domain::operation::Command;
 use crate::domain::settings::Mode;
 use crate::domain::state::IdeaStatus;
 use crate::domain::state::checkpoint::Reason;

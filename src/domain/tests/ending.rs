@@ -2,10 +2,10 @@
 
 use insta::assert_snapshot;
 
-use crate::domain::command::Command;
 use crate::domain::effect::ConflictLevel;
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::observation::RunEndKind;
+use crate::domain::operation::Command;
 use crate::domain::outcome::FailureKind;
 use crate::domain::settings::Mode;
 use crate::domain::signal::Signal;

@@ -11,7 +11,6 @@ use std::sync::LazyLock;
 use strum::VariantNames as _;
 
 use crate::domain::attention::{NeedKey, NoticeKind};
-use crate::domain::command::{IdeaEdit, InboxFile, NewIdea, TargetChoice};
 use crate::domain::effect::{
     self, ConflictLevel, Effect, KeptWorktree, Landing, Purpose, Saved, SetupTree, TargetTree,
 };
@@ -40,6 +39,7 @@ use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, RunId};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::memory::Evidence;
 use crate::domain::observation::{RunEnd, RunEndKind};
+use crate::domain::operation::{IdeaEdit, InboxFile, NewIdea, TargetChoice};
 use crate::domain::settings::{BaselineMode, CanaryMode, Mode, Settings, Webhook};
 use crate::domain::signal::Signal;
 use crate::domain::state::baseline::Doubt;

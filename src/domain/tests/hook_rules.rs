@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::command::Command;
 use crate::domain::event::{DaemonStarted, Event, HookOwed, PauseSet, SettingsLoaded};
 use crate::domain::hook::{HookName, HookSettings};
+use crate::domain::operation::Command;
 use crate::domain::settings::Settings;
 use crate::domain::state::State;
 use crate::domain::testkit::scenario::fold;

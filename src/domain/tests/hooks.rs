@@ -3,12 +3,12 @@
 
 use insta::assert_snapshot;
 
-use crate::domain::command::Command;
 use crate::domain::effect::ConflictLevel;
 use crate::domain::event::{Event, HookCutOff, HookFinished, HookStarted};
 use crate::domain::hook::{HookName, HookSettings, Passage};
 use crate::domain::lifecycle::{MergePhase, SwarmPhase};
 use crate::domain::observation::RunEndKind;
+use crate::domain::operation::Command;
 use crate::domain::outcome::FailureKind;
 use crate::domain::settings::Settings;
 use crate::domain::signal::Signal;

@@ -2,9 +2,9 @@
 
 use insta::assert_snapshot;
 
-use crate::domain::command::{Command, IdeaEdit, InboxFile, NewIdea};
 use crate::domain::event::{Event, IdeaClaimed};
 use crate::domain::ids::IdeaId;
+use crate::domain::operation::{Command, IdeaEdit, InboxFile, NewIdea};
 use crate::domain::outcome::FailureKind;
 use crate::domain::settings::Mode;
 use crate::domain::testkit::scenario::exit;

@@ -12,12 +12,12 @@ use std::fmt::Write as _;
 use insta::assert_snapshot;
 
 use super::table::{SITUATIONS, Way, about_an_idea, table};
-use crate::domain::command::Command;
 use crate::domain::decide;
 use crate::domain::event::{AttemptEnded, Event};
 use crate::domain::ids::IdeaId;
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::observation::Observation;
+use crate::domain::operation::Command;
 use crate::domain::settings::Mode;
 use crate::domain::state::{IdeaStatus, State};
 use crate::domain::testkit::{Scenario, agent, checkpoint_name, people};

@@ -2,8 +2,8 @@
 
 use super::provider::{accounts, add_for, answers, blamed, over, run_of, working};
 use crate::domain::attention;
-use crate::domain::command::Command;
 use crate::domain::observation::{RunEnd, RunEndKind};
+use crate::domain::operation::Command;
 use crate::domain::state::IdeaStatus;
 use crate::domain::state::provider::{Hold, HoldKind};
 use crate::domain::testkit::scenario::exit;

@@ -5,9 +5,9 @@ use insta::assert_snapshot;
 use serde_json::json;
 
 use super::undo::undo;
-use crate::domain::command::Command;
 use crate::domain::effect::{ConflictLevel, Effect, KeptWorktree, Saved};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase};
+use crate::domain::operation::Command;
 use crate::domain::outcome::{LendOutcome, WorktreePrepared};
 use crate::domain::settings::Settings;
 use crate::domain::state::checkpoint::unfinished;

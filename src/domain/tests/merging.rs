@@ -3,11 +3,11 @@
 use insta::assert_snapshot;
 
 use crate::domain::attention::resolver_question;
-use crate::domain::command::{Command, IdeaEdit};
 use crate::domain::effect::{self, ConflictLevel, Effect};
 use crate::domain::event::{Event, MergeMoved};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase};
 use crate::domain::observation::RunEndKind;
+use crate::domain::operation::{Command, IdeaEdit};
 use crate::domain::outcome::{
     BuildMergeOutcome, CheckoutBlocked, FailureKind, FinishResolutionOutcome, LandOutcome, LeftOut,
     ResolutionStarted,

@@ -3,8 +3,8 @@
 
 use super::provider::over;
 use super::usage::used;
-use crate::domain::command::Command;
 use crate::domain::lifecycle::AttemptPhase;
+use crate::domain::operation::Command;
 use crate::domain::signal::Signal;
 use crate::domain::state::IdeaStatus;
 use crate::domain::testkit::scenario::exit;

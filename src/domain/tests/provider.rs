@@ -2,11 +2,11 @@
 
 use insta::assert_snapshot;
 
-use crate::domain::command::{Command, NewIdea};
 use crate::domain::effect::{self, Effect};
 use crate::domain::ids::{AgentId, RunId};
 use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::observation::{Observation, RunEnd, RunEndKind};
+use crate::domain::operation::{Command, NewIdea};
 use crate::domain::settings::Settings;
 use crate::domain::signal::Signal;
 use crate::domain::state::provider::HoldKind;

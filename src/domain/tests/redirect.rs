@@ -3,11 +3,11 @@
 use insta::assert_snapshot;
 
 use super::table::SITUATIONS;
-use crate::domain::command::{Command, IdeaEdit};
 use crate::domain::effect::{self, Effect};
 use crate::domain::ids::IdeaId;
 use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::observation::{Observation, RunEndKind};
+use crate::domain::operation::{Command, IdeaEdit};
 use crate::domain::outcome::FailureKind;
 use crate::domain::settings::Mode;
 use crate::domain::signal::Signal;
@@ -234,7 +234,7 @@ fn the_profile_stays_and_what_waits_for_a_slot_waits_on() {
     s.add("one").well_until("iteration");
     s.says(&agent(1), Signal::NeedsHuman(None));
     s.iteration(&agent(1), exit(0));
-    s.command(Command::AddIdea(crate::domain::command::NewIdea {
+    s.command(Command::AddIdea(crate::domain::operation::NewIdea {
         profile: Some(profile("finn")),
         ..crate::domain::testkit::new_idea("two")
     }));

@@ -2,12 +2,12 @@
 
 use insta::assert_snapshot;
 
-use crate::domain::command::Command;
 use crate::domain::effect::{Effect, JudgeReplay, Purpose};
 use crate::domain::event::{Event, ReplayJudged};
 use crate::domain::ids::RunId;
 use crate::domain::likeness::MatchStatus;
 use crate::domain::observation::{RunEnd, RunEndKind};
+use crate::domain::operation::Command;
 use crate::domain::outcome::FailureKind;
 use crate::domain::request::{Author, Request};
 use crate::domain::retention::{Need, Needs, Verdict as Keep};

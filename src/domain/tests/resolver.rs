@@ -4,10 +4,10 @@
 use super::provider::{accounts, add_for, answers, blamed, end, over, run_of};
 use super::table;
 use super::usage::used;
-use crate::domain::command::Command;
 use crate::domain::effect::ConflictLevel;
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::observation::{Observation, RunEnd, RunEndKind};
+use crate::domain::operation::Command;
 use crate::domain::settings::{Budget, Settings};
 use crate::domain::signal::Signal;
 use crate::domain::state::IdeaStatus;

@@ -1,8 +1,8 @@
 //! Which runs are needed, told as stories.
 
-use crate::domain::command::Command;
 use crate::domain::ids::RunId;
 use crate::domain::observation::RunEndKind;
+use crate::domain::operation::Command;
 use crate::domain::retention::{Need, Needs, Verdict, is_old};
 use crate::domain::signal::Signal;
 use crate::domain::testkit::scenario::exit;

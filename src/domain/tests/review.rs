@@ -3,11 +3,11 @@
 use insta::assert_snapshot;
 
 use super::table::Way;
-use crate::domain::command::{Command, IdeaEdit, NewIdea};
 use crate::domain::effect::ConflictLevel;
 use crate::domain::event::Event;
 use crate::domain::ids::Oid;
 use crate::domain::lifecycle::{AttemptPhase, MergePhase};
+use crate::domain::operation::{Command, IdeaEdit, NewIdea};
 use crate::domain::outcome::{LandOutcome, SealOutcome};
 use crate::domain::settings::Mode;
 use crate::domain::state::IdeaStatus;

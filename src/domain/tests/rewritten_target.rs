@@ -3,9 +3,9 @@
 
 use insta::assert_snapshot;
 
-use crate::domain::command::{Command, TargetChoice};
 use crate::domain::event::{Event, LandingFound};
 use crate::domain::observation::Observation;
+use crate::domain::operation::{Command, TargetChoice};
 use crate::domain::outcome::{BuildMergeOutcome, Rewrite};
 use crate::domain::state::IdeaStatus;
 use crate::domain::testkit::outcomes::{rewrite, target_rewritten};

@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use insta::assert_snapshot;
 
 use super::table::{SITUATIONS, about_an_idea, about_the_swarm};
-use crate::domain::command::Command;
 use crate::domain::effect::{self, Effect, Saved};
 use crate::domain::event::{CheckpointMade, EffectRequested, Event};
 use crate::domain::ids::CheckpointName;
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::observation::Observation;
+use crate::domain::operation::Command;
 use crate::domain::outcome::{CheckRollbackOutcome, Failure, MoveTargetOutcome, Outcome};
 use crate::domain::settings::Mode;
 use crate::domain::state::checkpoint::{RollbackStep, Unfinished};

@@ -1,10 +1,10 @@
 //! Ten thousand ideas. Not timed: what would be quadratic would not end in the time that a test
 //! has.
 
-use crate::domain::command::{Command, NewIdea};
 use crate::domain::decide;
 use crate::domain::event::{Event, IdeaAdded};
 use crate::domain::evolve::evolve;
+use crate::domain::operation::{Command, NewIdea};
 use crate::domain::scheduling;
 use crate::domain::settings::Mode;
 use crate::domain::state::{Idea, IdeaStatus, State};
@@ -66,7 +66,7 @@ fn a_decision_without_ready_ideas_is_cheap() {
 #[test]
 fn the_longest_cycle_is_found() {
     let state = chain();
-    let edit = crate::domain::command::IdeaEdit {
+    let edit = crate::domain::operation::IdeaEdit {
         after: Some(vec![idea(MANY)]),
         ..Default::default()
     };

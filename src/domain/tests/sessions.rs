@@ -4,9 +4,9 @@
 use insta::assert_snapshot;
 
 use super::provider::{accounts, add_for, blamed, end, over, run_of};
-use crate::domain::command::Command;
 use crate::domain::effect::{self, Effect};
 use crate::domain::observation::{Observation, RunEnd, RunEndKind};
+use crate::domain::operation::Command;
 use crate::domain::state::IdeaStatus;
 use crate::domain::state::prompt_cause::PromptCause;
 use crate::domain::testkit::{Scenario, agent, idea, oid, profile};

@@ -3,10 +3,10 @@
 
 use insta::assert_snapshot;
 
-use crate::domain::command::Command;
 use crate::domain::ids::IdeaId;
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::observation::{Host, Observation, RunEnd, RunEndKind};
+use crate::domain::operation::Command;
 use crate::domain::outcome::{
     BaselineReady, FailureKind, SealOutcome, TreeSetup, VerifyReady, WorktreePrepared,
 };

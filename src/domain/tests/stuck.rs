@@ -3,13 +3,13 @@
 
 use insta::assert_snapshot;
 
-use crate::domain::command::Command;
 use crate::domain::decide;
 use crate::domain::effect::{self, Effect, Purpose};
 use crate::domain::event::Event;
 use crate::domain::ids::IdeaId;
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::observation::{Observation, RunEnd};
+use crate::domain::operation::Command;
 use crate::domain::outcome::{Outcome, SealOutcome};
 use crate::domain::settings::Settings;
 use crate::domain::signal::Signal;

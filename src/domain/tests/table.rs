@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 
 use insta::assert_snapshot;
 
-use crate::domain::command::{Command, IdeaEdit, TargetChoice};
 use crate::domain::effect::ConflictLevel;
 use crate::domain::event::{Event, PhaseChanged};
 use crate::domain::lifecycle::{
@@ -13,6 +12,7 @@ use crate::domain::lifecycle::{
     step, swarm,
 };
 use crate::domain::observation::{Observation, RunEndKind};
+use crate::domain::operation::{Command, IdeaEdit, TargetChoice};
 use crate::domain::settings::{Mode, Settings};
 use crate::domain::signal::Signal;
 use crate::domain::state::IdeaStatus;

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::command::Command;
 use crate::domain::decide;
 use crate::domain::effect::{self, ConflictLevel, Effect};
 use crate::domain::event::{Event, IterationStarted};
 use crate::domain::ids::RunId;
 use crate::domain::lifecycle::MergePhase;
 use crate::domain::observation::RunEnd;
+use crate::domain::operation::Command;
 use crate::domain::outcome::FailureKind;
 use crate::domain::settings::Settings;
 use crate::domain::signal::Signal;

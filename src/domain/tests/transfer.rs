@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::domain::command::Command;
 use crate::domain::decide::{self, transfer};
 use crate::domain::event::{Event, SwarmImported};
 use crate::domain::evolve::evolve;
 use crate::domain::ids::IdeaId;
 use crate::domain::lifecycle::SwarmPhase;
+use crate::domain::operation::Command;
 use crate::domain::rejection::Rejection;
 use crate::domain::request::Author;
 use crate::domain::state::checkpoint::{SavedWork, Unfinished, unfinished};

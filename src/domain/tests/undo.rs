@@ -2,9 +2,9 @@
 
 use insta::assert_snapshot;
 
-use crate::domain::command::Command;
 use crate::domain::effect::Saved;
 use crate::domain::observation::RunEndKind;
+use crate::domain::operation::Command;
 use crate::domain::outcome::WorktreeReleased;
 use crate::domain::settings::Mode;
 use crate::domain::state::{Ending, IdeaStatus};

@@ -1,8 +1,8 @@
 //! Worktrees that git cannot fill: nobody is charged, and swarm tries again by itself.
 
 use crate::domain::attention::rest::Rest;
-use crate::domain::command::Command;
 use crate::domain::event::Event;
+use crate::domain::operation::Command;
 use crate::domain::outcome::{FailureKind, WorktreeReleased};
 use crate::domain::settings::BaselineMode;
 use crate::domain::state::IdeaStatus;

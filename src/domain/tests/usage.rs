@@ -1,10 +1,10 @@
 //! What is used: counted once, over runs, conversations, attempts and days.
 
 use super::provider::{accounts, end, over, run_of};
-use crate::domain::command::Command;
 use crate::domain::event::{Event, RunEnded};
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::observation::{Observation, RunEnd, RunEndKind};
+use crate::domain::operation::Command;
 use crate::domain::settings::Mode;
 use crate::domain::state::IdeaStatus;
 use crate::domain::testkit::scenario::{exit, fold};

@@ -1,7 +1,7 @@
 //! Which worktree an idea gets, and that nobody gets one that is in use.
 
-use crate::domain::command::Command;
 use crate::domain::observation::RunEndKind;
+use crate::domain::operation::Command;
 use crate::domain::signal::Signal;
 use crate::domain::state::IdeaStatus;
 use crate::domain::testkit::scenario::exit;

@@ -6,7 +6,6 @@
 use super::text::Tone;
 use super::usage;
 use crate::domain::attention::NeedKey;
-use crate::domain::command::TargetChoice;
 use crate::domain::effect::{self, ConflictLevel, Effect, Purpose, SetupTree, TargetTree};
 use crate::domain::event::{
     BaselineCleared, BaselineFailed, BaselinePassed, BaselineStarted, ChecksProbed, DaemonStarted,
@@ -15,6 +14,7 @@ use crate::domain::event::{
 use crate::domain::ids::Oid;
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::observation::{RunEnd, RunEndKind};
+use crate::domain::operation::TargetChoice;
 use crate::domain::settings::{Mode, Settings};
 use crate::domain::signal::Signal;
 use crate::domain::state::baseline::Doubt;

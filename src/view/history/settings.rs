@@ -99,7 +99,7 @@ fn collect(value: &Value, key: &str, all: &mut Vec<(String, Value)>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::command::Command;
+    use crate::domain::operation::Command;
     use crate::domain::testkit::Scenario;
 
     #[test]

@@ -5,13 +5,13 @@
 use serde_json::json;
 
 use super::*;
-use crate::domain::command::Command;
 use crate::domain::decide;
 use crate::domain::event::Event;
 use crate::domain::evolve::evolve;
 use crate::domain::memory::{
     Claim, DisputeFact, Evidence, Fact, Learn, MemoryCommand, PutNote, Sources, WriteFact,
 };
+use crate::domain::operation::Command;
 use crate::domain::request::{Author, Operation};
 use crate::domain::state::{IdeaStatus, State};
 use crate::domain::testkit::memory_samples;

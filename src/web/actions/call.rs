@@ -10,9 +10,9 @@ use sha2::{Digest as _, Sha256};
 
 use crate::api::{self, ApiError};
 use crate::daemon::Accepted;
-use crate::domain::command::Command;
 use crate::domain::decide;
 use crate::domain::ids::{AgentId, IdeaId};
+use crate::domain::operation::Command;
 use crate::domain::request::Request;
 use crate::domain::state::State;
 use crate::view::answer::Answer;

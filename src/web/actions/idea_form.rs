@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 
-use crate::domain::command::{IdeaEdit, NewIdea};
 use crate::domain::ids::{IdeaId, ProfileName};
+use crate::domain::operation::{IdeaEdit, NewIdea};
 use crate::domain::state::State;
 use crate::view::IdeaView;
 use crate::web::pages::WebError;

@@ -10,11 +10,11 @@ use super::call::Call;
 use super::dialog::Dialog;
 use super::{Action, Done, Watch};
 use crate::api::ApiError;
-use crate::domain::command::Command;
 use crate::domain::memory::{
     Claim, ConfirmFact, CurrentValue, DisputeFact, Fact, FactKey, MemoryCommand, MemoryRefusal,
     Retracted, WriteFact,
 };
+use crate::domain::operation::Command;
 use crate::domain::rejection::Rejection;
 use crate::domain::request::{Author, Request};
 use crate::web::entry::access::hex;

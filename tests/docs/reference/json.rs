@@ -213,9 +213,10 @@ fn commands(document: &Value, schema: &Value, page: &mut String) {
                 if name == "do" {
                     continue;
                 }
-                named.push(match required.iter().any(|it| it == name) {
-                    true => format!("`{name}`"),
-                    false => format!("(`{name}`)"),
+                named.push(if required.iter().any(|it| it == name) {
+                    format!("`{name}`")
+                } else {
+                    format!("(`{name}`)")
                 });
             }
         }

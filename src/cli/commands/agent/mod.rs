@@ -24,8 +24,8 @@ use crate::cli::output::terminal::safe_block;
 use crate::cli::output::write_page;
 use crate::cli::render;
 use crate::cli::repo::Repo;
-use crate::domain::command::Command;
 use crate::domain::ids::{AgentId, IdeaId};
+use crate::domain::operation::Command;
 
 /// Without a daemon, `list`, `show` and `logs` print what is recorded; the others need the daemon.
 #[derive(Debug, Subcommand)]

@@ -15,8 +15,8 @@ use crate::config::init::detect::{Detected, FoundCommand};
 use crate::config::init::plan::{Choices, PROFILE, plan_init};
 use crate::config::init::write::write;
 use crate::daemon::{Paths, offline};
-use crate::domain::command::{Command, NewIdea};
 use crate::domain::ids::IdeaId;
+use crate::domain::operation::{Command, NewIdea};
 use crate::git::run_as;
 
 const BRANCH: &str = "main";

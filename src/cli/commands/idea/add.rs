@@ -12,8 +12,8 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::json::text;
 use crate::cli::new_ideas;
-use crate::domain::command::{Command, NewIdea};
 use crate::domain::ids::{IdeaId, ProfileName};
+use crate::domain::operation::{Command, NewIdea};
 
 /// The most that is read from standard input, in bytes.
 const MAX_INPUT: u64 = 1024 * 1024;

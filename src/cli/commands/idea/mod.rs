@@ -20,8 +20,8 @@ use crate::cli::event_log::idea_story;
 use crate::cli::json::{text, to_value};
 use crate::cli::output::{pager, write_page};
 use crate::cli::render;
-use crate::domain::command::{Command, IdeaEdit};
 use crate::domain::ids::{IdeaId, ProfileName};
+use crate::domain::operation::{Command, IdeaEdit};
 use crate::domain::state::IdeaStatus;
 
 /// The commands about ideas.

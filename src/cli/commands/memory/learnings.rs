@@ -12,9 +12,9 @@ use crate::cli::error::CliError;
 use crate::cli::json::{list as items, text, time};
 use crate::cli::output::terminal::safe;
 use crate::cli::output::write_page;
-use crate::domain::command::Command;
 use crate::domain::ids::ProfileName;
 use crate::domain::memory::{self, FactKey, MemoryCommand};
+use crate::domain::operation::Command;
 use crate::domain::time::Timestamp;
 
 /// `memory learnings`.

@@ -11,9 +11,9 @@ use crate::cli::error::CliError;
 use crate::cli::json::{list, number, text};
 use crate::cli::output::terminal::safe;
 use crate::cli::output::write_page;
-use crate::domain::command::Command;
 use crate::domain::ids::ProfileName;
 use crate::domain::memory::MemoryCommand;
+use crate::domain::operation::Command;
 
 /// `memory synthesize`.
 #[derive(Debug, Args)]

@@ -14,11 +14,11 @@ use crate::cli::error::{CliError, Kind};
 use crate::cli::json::{list, number, text, texts};
 use crate::cli::output::terminal::safe;
 use crate::daemon::Paths;
-use crate::domain::command::Command;
 use crate::domain::ids::AgentId;
 use crate::domain::memory::{
     BadKey, ConfirmFact, DisputeFact, FactKey, MemoryCommand, Retracted, WriteFact,
 };
+use crate::domain::operation::Command;
 use crate::view::memory::dropped_words;
 
 /// `memory put`.

@@ -24,8 +24,8 @@ use crate::cli::event_log::idea_story;
 use crate::cli::json::to_value;
 use crate::cli::mcp::calls::{Caller, execute, send_as_one};
 use crate::cli::repo::Repo;
-use crate::domain::command::{Command, IdeaEdit, NewIdea};
 use crate::domain::ids::IdeaId;
+use crate::domain::operation::{Command, IdeaEdit, NewIdea};
 
 /// The lists of a status.
 const OF_STATUS: [(&str, Keep); 5] = [

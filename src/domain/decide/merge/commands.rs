@@ -3,7 +3,6 @@
 use super::conflict::back_to_work;
 use super::queue::request_finish;
 use super::review;
-use crate::domain::command::TargetChoice;
 use crate::domain::decide::decision::Plan;
 use crate::domain::decide::ideas::known;
 use crate::domain::decide::undo;
@@ -11,6 +10,7 @@ use crate::domain::effect::{self, Effect};
 use crate::domain::event::{IdeaCancelled, IdeaRetried, MergeReleased, TargetSettled};
 use crate::domain::ids::IdeaId;
 use crate::domain::lifecycle::{MergeInput, MergePhase};
+use crate::domain::operation::TargetChoice;
 use crate::domain::rejection::Rejection;
 use crate::domain::state::{IdeaStatus, MergeEntry, State};
 

@@ -5,11 +5,11 @@
 //! replaced by imported ones.
 //! Importing the same file on the same idea again changes nothing.
 
-use crate::domain::command::{ImportAgent, NewIdea};
 use crate::domain::decide::decision::Plan;
 use crate::domain::decide::ideas;
 use crate::domain::event::AgentImported;
 use crate::domain::ids::{IdeaId, ProfileName};
+use crate::domain::operation::{ImportAgent, NewIdea};
 use crate::domain::rejection::Rejection;
 use crate::domain::state::transfer::agent::ImportedAgent;
 use crate::domain::state::{Idea, IdeaStatus};

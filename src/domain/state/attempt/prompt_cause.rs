@@ -166,7 +166,7 @@ impl Attempt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::command::Command;
+    use crate::domain::operation::Command;
     use crate::domain::signal::Signal;
     use crate::domain::testkit::scenario::exit;
     use crate::domain::testkit::{Scenario, agent};

@@ -5,8 +5,8 @@ use insta::assert_snapshot;
 use super::{
     PERSON, ask, at_work, author, citing, learn, pin, refused, retract_fact, synthesis, write,
 };
-use crate::domain::command::Command;
 use crate::domain::memory::MemoryCommand;
+use crate::domain::operation::Command;
 use crate::domain::request::{Author, Request};
 use crate::domain::testkit::{Scenario, agent, checkpoint_name, idea, new_idea};
 

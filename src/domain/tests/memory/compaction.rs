@@ -3,13 +3,13 @@
 use insta::assert_snapshot;
 
 use super::{PERSON, at_work, author, by, dispute, key, learn, refused, retract, shown, write};
-use crate::domain::command::Command;
 use crate::domain::decide::{self, Decided};
 use crate::domain::event::{Event, FactWritten, Learned, MemoryCompacted};
 use crate::domain::memory::{
     Claim, Evidence, Learn, Learning, LearningRange, MAX_EVIDENCE, MemoryCommand, Reference,
     Retracted,
 };
+use crate::domain::operation::Command;
 use crate::domain::request::{Author, Request};
 use crate::domain::testkit::Scenario;
 use crate::domain::testkit::scenario::fold;

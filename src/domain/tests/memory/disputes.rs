@@ -31,7 +31,7 @@ fn an_agent_writes_only_the_version_that_it_saw() {
 
 #[test]
 fn a_refused_write_carries_what_is_there() {
-    use crate::domain::command::Command;
+    use crate::domain::operation::Command;
     use crate::domain::request::Request;
     let mut s = at_work(1);
     by(&mut s, &PERSON, write("a", None, "x"));

@@ -15,13 +15,13 @@ mod snapshots;
 mod synthesis;
 mod synthesis_runs;
 
-use crate::domain::command::Command;
 use crate::domain::decide::Decided;
 use crate::domain::ids::ProfileName;
 use crate::domain::memory::{
     Claim, ConfirmFact, DisputeFact, Fact, FactKey, Learn, MemoryCommand, Reference, Retracted,
     WriteFact,
 };
+use crate::domain::operation::Command;
 use crate::domain::request::{Author, Request};
 use crate::domain::testkit::{Scenario, agent};
 

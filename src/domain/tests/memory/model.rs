@@ -11,10 +11,10 @@ use super::{
     at_work, author, by, citing, confirm, dispute, key, learn, pin, retract, retract_fact,
     synthesis, write,
 };
-use crate::domain::command::Command;
 use crate::domain::decide::{self, Decided};
 use crate::domain::event::{ClaimEffect, Event};
 use crate::domain::memory::{Fact, FactKey, MemoryCommand, Retracted, normal_form};
+use crate::domain::operation::Command;
 use crate::domain::request::{Author, Request};
 use crate::domain::state::State;
 use crate::domain::testkit::choices::Choices;

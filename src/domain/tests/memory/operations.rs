@@ -1,11 +1,11 @@
 //! Requests with an operation id are carried out once.
 
 use super::{PERSON, at_work, author, learn, retract, write};
-use crate::domain::command::Command;
 use crate::domain::decide::Decided;
 use crate::domain::event::{Event, FactWritten, Mark};
 use crate::domain::hook::{HookName, HookSettings};
 use crate::domain::memory::{Evidence, MemoryCommand, Retracted};
+use crate::domain::operation::Command;
 use crate::domain::request::{Author, Operation, Request};
 use crate::domain::testkit::scenario::fold;
 use crate::domain::testkit::{Scenario, agent, new_idea};

@@ -3,12 +3,12 @@
 use insta::assert_snapshot;
 
 use super::{PERSON, by, learn, retract};
-use crate::domain::command::Command;
 use crate::domain::effect::{Effect, Purpose};
 use crate::domain::event::Event;
 use crate::domain::ids::RunId;
 use crate::domain::memory::{MemoryCommand, Retracted};
 use crate::domain::observation::{RunEnd, RunEndKind};
+use crate::domain::operation::Command;
 use crate::domain::outcome::FailureKind;
 use crate::domain::settings::{Mode, SynthesisSettings};
 use crate::domain::testkit::scenario::{exit, fold};

@@ -446,7 +446,7 @@ fn synthesis_counts_what_it_wrote_and_what_was_soon_taken_back() {
 fn facts_are_counted_with_their_evidence_and_state() {
     let mut story = Scenario::running();
     let mut ask = |command: MemoryCommand| {
-        story.command(crate::domain::command::Command::Memory(command));
+        story.command(crate::domain::operation::Command::Memory(command));
     };
     for fact in ["a.b", "c.d", "e.f", "g.h"] {
         ask(write(fact, None, "a value"));

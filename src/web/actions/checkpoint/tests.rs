@@ -10,7 +10,7 @@ use futures_util::FutureExt as _;
 use super::rollback::digests;
 use super::{Typed, check};
 use crate::daemon::checkpoints::list::{Dropped, Preview, Stopped};
-use crate::domain::command::Command;
+use crate::domain::operation::Command;
 use crate::domain::state::IdeaStatus;
 use crate::domain::testkit::scenario::{Scenario, held};
 use crate::domain::testkit::{agent, checkpoint_name, idea, oid};

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::rollback::{begin, confirmation, is_as_shown, look, look_again};
 use super::{moved, now};
 use crate::daemon::checkpoints::list::Preview;
-use crate::domain::command::Command;
+use crate::domain::operation::Command;
 use crate::domain::state::State;
 use crate::domain::state::undo::Action;
 use crate::view::{self, UndoView};

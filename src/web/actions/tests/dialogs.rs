@@ -2,7 +2,7 @@
 
 use super::kit::World;
 use super::{in_review, working};
-use crate::domain::command::Command;
+use crate::domain::operation::Command;
 use crate::domain::testkit::{idea, oid};
 use crate::view::{ChangedFile, MergeDiff};
 

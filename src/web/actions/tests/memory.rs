@@ -2,10 +2,10 @@
 
 use super::kit::{Answer, World};
 use super::working;
-use crate::domain::command::Command;
 use crate::domain::memory::{
     Claim, ConfirmFact, DisputeFact, FactKey, MemoryCommand, Retracted, WriteFact,
 };
+use crate::domain::operation::Command;
 use crate::domain::testkit::Scenario;
 use crate::domain::testkit::memories::{pin, remember, write};
 

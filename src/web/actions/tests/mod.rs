@@ -9,8 +9,8 @@ mod stale;
 use std::slice::from_ref;
 
 use self::kit::World;
-use crate::domain::command::{Command, IdeaEdit, NewIdea, TargetChoice};
 use crate::domain::event::{Event, TargetRewritten};
+use crate::domain::operation::{Command, IdeaEdit, NewIdea, TargetChoice};
 use crate::domain::settings::Mode;
 use crate::domain::testkit::{Scenario, agent, idea, oid, profile};
 

@@ -2,7 +2,7 @@
 
 use super::kit::World;
 use super::working;
-use crate::domain::command::{Command, NewIdea};
+use crate::domain::operation::{Command, NewIdea};
 use crate::domain::state::IdeaStatus;
 use crate::domain::testkit::idea;
 

@@ -2,10 +2,10 @@
 
 use super::kit::{Answer, World};
 use super::working;
-use crate::domain::command::Command;
 use crate::domain::effect::ConflictLevel;
 use crate::domain::event::{Event, TargetRewritten};
 use crate::domain::ids::AgentId;
+use crate::domain::operation::Command;
 use crate::domain::signal::Signal;
 use crate::domain::testkit::outcomes::{conflicted, resolution_started};
 use crate::domain::testkit::scenario::exit;

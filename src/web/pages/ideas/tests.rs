@@ -2,7 +2,7 @@
 
 use super::testkit::{World, between};
 use super::{address, filter};
-use crate::domain::command::Command;
+use crate::domain::operation::Command;
 use crate::domain::signal::Signal;
 use crate::domain::state::IdeaStatus;
 use crate::domain::state::State;

@@ -1,9 +1,9 @@
 //! The pages of the memory over a state in memory.
 
 use super::*;
-use crate::domain::command::Command;
 use crate::domain::ids::AgentId;
 use crate::domain::memory::{FactKey, MemoryCommand};
+use crate::domain::operation::Command;
 use crate::domain::signal::Signal;
 use crate::domain::testkit::memories::{
     confirm, dispute, learn, note, pin, remember, retract, write,

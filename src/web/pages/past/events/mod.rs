@@ -264,7 +264,7 @@ mod tests {
         let text = "grüße".repeat(10_000);
         let event = crate::domain::event::Event::IdeaAdded(crate::domain::event::IdeaAdded {
             id: samples::idea_id(),
-            idea: crate::domain::command::NewIdea {
+            idea: crate::domain::operation::NewIdea {
                 text,
                 ..Default::default()
             },

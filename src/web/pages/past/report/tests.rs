@@ -1,8 +1,8 @@
 //! The page tells what `swarm report --json` tells.
 
 use super::read;
-use crate::domain::command::Command;
 use crate::domain::observation::{RunEnd, RunEndKind};
+use crate::domain::operation::Command;
 use crate::domain::signal::Signal;
 use crate::domain::state::IdeaStatus;
 use crate::domain::testkit::scenario::Scenario;

@@ -1,18 +1,18 @@
 //! Commands of people and agents: everything that changes a swarm. A command results in events, or
-//! in a [`Rejection`](super::rejection::Rejection).
+//! in a [`Rejection`](crate::domain::rejection::Rejection).
 //!
 //! Invariant: repeating a command that has taken effect changes nothing. Its serde form is what
 //! clients send: an object whose `do` names the command, with no unknown field. Each has
-//! its row in the table of [`operation`](super::operation); [`decide`](super::decide) has its rule.
+//! its row in the table of [`operation`](super); [`decide`](crate::domain::decide) has its rule.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::hook::HookName;
-use super::ids::{AgentId, CheckpointName, IdeaId, Oid, ProfileName, RunId};
-use super::memory::MemoryCommand;
-use super::settings::{Mode, Settings};
-use super::state::transfer::agent::ImportedAgent;
+use crate::domain::hook::HookName;
+use crate::domain::ids::{AgentId, CheckpointName, IdeaId, Oid, ProfileName, RunId};
+use crate::domain::memory::MemoryCommand;
+use crate::domain::settings::{Mode, Settings};
+use crate::domain::state::transfer::agent::ImportedAgent;
 
 /// A new idea.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default, ToSchema)]
