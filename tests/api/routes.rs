@@ -482,5 +482,10 @@ async fn the_description_names_every_route_and_every_word() {
     let commands = schemas["Command"]["oneOf"].as_array().unwrap();
     let named = |command: &Value| command.to_string().contains("\"holdIdea\"");
     assert!(commands.iter().any(named), "{commands:?}");
+    let text = description.to_string();
+    for field in ["newWorktree", "keepAgents", "expectedVersion", "ideaId"] {
+        assert!(text.contains(&format!("\"{field}\"")), "{field}");
+    }
+    assert!(!text.contains("new_worktree") && !text.contains("keep_agents"));
     world.end().await;
 }

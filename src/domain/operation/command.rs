@@ -182,7 +182,7 @@ pub enum Command {
         #[schema(value_type = String, example = "idea-007")]
         idea: IdeaId,
         /// Start it in a new worktree; default: in the agent's worktree, with the work in it.
-        #[serde(default)]
+        #[serde(default, rename = "newWorktree")]
         new_worktree: bool,
     },
     /// Let the next attempts at an idea go on from an agent's exported state. It is sent as a file.
@@ -324,7 +324,7 @@ pub enum Command {
     /// on disk; the daemon has stopped when its state lock is free.
     Shutdown {
         /// Leave the agents running; the next start adopts them.
-        #[serde(default)]
+        #[serde(default, rename = "keepAgents")]
         keep_agents: bool,
     },
     /// Stop the daemon at once, without waiting for iterations to end, even if a shutdown is in

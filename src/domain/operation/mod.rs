@@ -1,5 +1,5 @@
-//! The operations: the commands that change a swarm (`command`), and the table that says of each who
-//! may send it and when its work is done.
+//! The operations: the commands that change a swarm (`command`), and the table that says of each
+//! who may send it and when its work is done.
 //!
 //! Invariant: a new command does not compile until it has its row here. Rights that depend on the
 //! memory itself, such as whose fact may be retracted, are in `decide::memory`.

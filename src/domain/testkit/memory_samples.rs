@@ -38,7 +38,7 @@ fn learned() -> Learned {
     Learned {
         id: "learning-002".into(),
         agent: Some(agent(1)),
-        profile: None,
+        profile: Some(id("ed")),
         global: true,
         content: "The API listens on 8080".into(),
         evidence: evidence(),

@@ -645,7 +645,7 @@ fn changed_quality_commands_restart_the_gate() {
     // The one that runs is still a part of the gate, but not the part that comes next.
     s.check(exit(0));
     assert_snapshot!(s.then(), @r"
-    settingsLoaded {hash: hash, settings: {attemptTimeoutMs: 1800000, autoCommit: true, autoMerge: true, cleanupOnSuccess: true, conflictRetries: 2, crashRetries: 2, defaultProfile: ed, failuresToPause: 3, graceMs: 5000, maxChecks: 64, maxIterations: 50, maxParallel: 2, maxWorktrees: 64, mode: autopilot, profiles: [ed, finn], providerWaitMs: 300000, qualityCommands: [lint, check], qualityTimeoutMs: 600000, sameCheckFailures: 8, stuckThreshold: 5, target: main, verify: true}}
+    settingsLoaded {hash: hash, settings: {attemptTimeoutMs: 1800000, autoCommit: true, autoMerge: true, baseline: off, canary: off, cleanupOnSuccess: true, conflictRetries: 2, crashRetries: 2, defaultProfile: ed, failuresToPause: 3, graceMs: 5000, maxChecks: 64, maxIterations: 50, maxParallel: 2, maxWorktrees: 64, mode: autopilot, profiles: [ed, finn], providerWaitMs: 300000, qualityCommands: [lint, check], qualityTimeoutMs: 600000, sameCheckFailures: 8, stuckThreshold: 5, target: main, verify: true}}
     run r0003-ed-001-q2 Exited { code: 0 }
     end #5
     gateStarted {agent: ed-001, index: 0, run: r0004-ed-001-q1}

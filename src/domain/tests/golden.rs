@@ -406,7 +406,7 @@ fn attempt_samples() -> Vec<Event> {
         Event::Learned(Learned {
             id: "learning-001".into(),
             agent: Some(of()),
-            profile: Some(profile("ed")),
+            profile: None,
             global: true,
             content: "tests need a database".into(),
             evidence: Box::new(Evidence {

@@ -192,7 +192,8 @@ fn a_worktree_that_was_made_again_is_set_up_before_the_next_iteration() {
 fn a_conversation_ends_with_the_path_that_it_belongs_to() {
     for elsewhere in [false, true] {
         let mut s = lent(|_| ());
-        let session = serde_json::from_value(json!({"id": "one", "profile": "ed"})).unwrap();
+        let session =
+            serde_json::from_value(json!({"id": "one", "profile": "ed", "counted": {}})).unwrap();
         s.state.agents.get_mut(&agent(1)).unwrap().session = Some(session);
         if elsewhere {
             // Its place is another's now, for good.

@@ -98,7 +98,7 @@ fn a_rollback_goes_step_by_step() {
     s.checkpoint("first").add("one").well_until("iteration");
     s.quietly().command(to("first", true));
     assert_snapshot!(s.then(), @r"
-    rollbackBegun {rollback: {at: 2026-01-01T00:00:00.000Z, commit: 0001, pause: true, safety: before-rollback-20260101t000000000z, stash: false, step: checking, to: first}}
+    rollbackBegun {rollback: {at: 2026-01-01T00:00:00.000Z, commit: 0001, pause: true, safety: before-rollback-20260101t000000000z, step: checking, to: first}}
     phaseChanged {phase: rolling-back, reason: rolling back to first}
     ask #4 checkRollback first
     ");

@@ -438,7 +438,8 @@ mod tests {
                 "value": "The API listens on port 8080, but for the tests, which use 9090",
                 "at": "2026-01-01T00:00:00.000Z", "by": {"kind": "person"}, "confidence": 0.75,
                 "claims": [{"id": "c1", "value": null, "at": "2026-01-01T00:00:00.000Z",
-                    "by": {"kind": "agent", "id": "ed-001", "ideaId": "idea-004"}}]})
+                    "by": {"kind": "agent", "id": "ed-001", "ideaId": "idea-004",
+                        "run": "r0001-ed-001-i1"}}]})
         };
         vec![fact("api.port", "contradicted"), fact("db.url", "active")]
     }
@@ -474,7 +475,7 @@ mod tests {
         fact["evidenceCount"] = json!(17);
         fact["evidence"] = json!([{"seq": 12, "at": at, "landed": true, "paths": ["src/api.rs"],
             "quote": "it \u{1b}said", "by": {"kind": "agent", "id": "ed-002",
-            "ideaId": "idea-001"}}]);
+            "ideaId": "idea-001", "run": "r0002-ed-002-i1"}}]);
         fact["history"] = json!([{"version": 2, "value": "7070", "at": at, "claim": true,
             "by": {"kind": "hook", "run": "hook-1"}}]);
         let now = "2026-01-01T00:12:00.000Z".parse().unwrap();
