@@ -89,7 +89,8 @@ impl World {
     fn new(output: &[u8], signal: Option<u64>) -> Self {
         let mut attempt = json!({
             "idea": "idea-001", "number": 1, "profile": "ed", "branch": "agent/ed-001/idea-001",
-            "worktree": "w01", "phase": "working", "iteration": 1, "run": RUN, "runs": [RUN],
+            "worktree": "w01", "phase": "working", "task": "work", "iteration": 1, "gateNext": 0,
+            "run": RUN, "runs": [RUN],
             "claimedAt": "2026-01-01T00:00:00.000Z",
         });
         if let Some(signal) = signal {
