@@ -1,6 +1,6 @@
 //! How the memory looks in a snapshot.
 
-use super::{PERSON, at_work, author, by, dispute, learn};
+use super::{at_work, author, by, dispute, learn};
 use crate::domain::request::Author;
 use crate::domain::state::State;
 use crate::domain::testkit::agent;
