@@ -1,7 +1,7 @@
 //! Commands as JSON: what a client sends to `POST /commands`.
 //!
-//! Invariant: what [`write`] makes of a command is what [`read`] reads. Commands about the memory
-//! lie beside the others, so that `do` alone names a command.
+//! Invariant: what [`write()`] makes of a command is what [`read()`] reads. Commands about the
+//! memory lie beside the others, so that `do` alone names a command.
 
 use serde::{Deserialize as _, Serialize};
 use serde_json::{Error, Value};
