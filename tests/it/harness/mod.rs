@@ -86,13 +86,8 @@ impl Sandbox {
             fs::create_dir(sandbox.path(name)).unwrap();
         }
         // A commit or a fetch would leave a process of git's running for a moment.
-        let config = sandbox.path("home/.config/git");
-        fs::create_dir_all(&config).unwrap();
-        fs::write(
-            config.join("config"),
-            "[maintenance]\n\tautoDetach = false\n",
-        )
-        .unwrap();
+        let config = "[maintenance]\n\tautoDetach = false\n";
+        fs::write(sandbox.path("gitconfig"), config).unwrap();
         fs::write(sandbox.path("agent.sh"), agent::SCRIPT).unwrap();
         sandbox
     }
@@ -213,7 +208,7 @@ impl Sandbox {
             .env("HOME", self.path("home"))
             .env("TMPDIR", self.path("tmp"))
             .env("LC_ALL", "C.UTF-8")
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_CONFIG_GLOBAL", self.path("gitconfig"))
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .envs(git_format::variables())
             .current_dir(self.repo())
